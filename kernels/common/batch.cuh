@@ -8,12 +8,6 @@
 #include "common/container/result.cuh"
 #include "common/launch.cuh"
 
-// A function that takes no registers from its callers.
-#ifdef FZ_EMULATED
-#define FZ_APART static
-#else
-#define FZ_APART __device__ __noinline__
-#endif
 #define FZ_BATCH_ARGS const __grid_constant__ fz::BatchArgs batch
 #define FZ_BATCH_BEGIN                                                                           \
   __shared__ fz::Args a;                                                                         \
@@ -36,27 +30,12 @@ constexpr uint32_t ARGS_WORDS = sizeof(Args) / 8, OPERANDS_AT = offsetof(Args, o
 static_assert(sizeof(Args) % 8 == 0 && sizeof(Operand) == 32 && offsetof(Operand, max) == 24, "operands of four words");
 static_assert(PASSED_AT + 4 == PAYLOAD_AT && PAYLOAD_AT + 1 == PAYLOAD_BYTES_AT, "words in this order");
 
-FZ_DEV uint64_t* words_of(Args& a) { return reinterpret_cast<uint64_t*>(&a); }
-// Copies an argument block to shared memory, by the first four warps of a block. Constant memory is
-// slow if the lanes of a warp read different words, so each word is read by one thread, at an
-// address that the compiler knows.
-FZ_DEV void copy_args(const Args& from, Args& to) {
-  constexpr uint32_t WARPS = 4;
-#pragma unroll
-  for (uint32_t warp = 0; warp < WARPS; warp++) {
-    if (threadIdx.x != 32 * warp) continue;
-#pragma unroll
-    for (uint32_t i = warp; i < ARGS_WORDS; i += WARPS) words_of(to)[i] = reinterpret_cast<const uint64_t*>(&from)[i];
-  }
-}
-
-// The array of a block, or of a warp.
+// The array of a block.
 struct BatchItem {
   uint64_t array, container, array_capacity, capacity, result;
-  uint32_t row;
 
-  FZ_DEV BatchItem(const BatchArgs& b, uint32_t number) : row(number) {
-    const uint32_t at = b.first + row, i = b.numbers ? reinterpret_cast<const uint32_t*>(b.numbers)[at] : at;
+  FZ_DEV explicit BatchItem(const BatchArgs& b) {
+    const uint32_t at = b.first + blockIdx.y, i = b.numbers ? reinterpret_cast<const uint32_t*>(b.numbers)[at] : at;
     array = reinterpret_cast<const uint64_t*>(b.arrays)[i];
     container = reinterpret_cast<const uint64_t*>(b.containers)[i];
     capacity = reinterpret_cast<const uint64_t*>(b.container_capacities)[i];
@@ -71,7 +50,7 @@ struct BatchItem {
   FZ_DEV uint64_t moved(const BatchArgs& b, uint64_t x) const {
     if (x & IN_CONTAINER) return container + (x & ~IN_CONTAINER);
     if (x & IN_ARRAY) return array + (x & ~IN_ARRAY);
-    return x - b.workspace < b.stride ? x + row * b.stride : x;
+    return x - b.workspace < b.stride ? x + blockIdx.y * b.stride : x;
   }
   // Bytes of the container from an offset on.
   FZ_DEV uint64_t behind(uint64_t x) const {
@@ -90,27 +69,20 @@ struct BatchItem {
     const bool placed = (words[at - 3] & IN_CONTAINER) && !words[at - 2];
     return placed ? min(x, behind(words[at - 3])) : x;
   }
-  // Writes the result of an array without memory, by one thread.
-  FZ_DEV void report(const BatchArgs& b, int32_t status) const { write_result(result, {0, status == DST_TOO_SMALL ? b.array_bytes : 0, status, 0}); }
 };
 
-// Fills in the argument block of the array of this block, which has at least four warps. False in
-// all threads if the array has no memory; the last function of the call then writes its result.
+// Fills in the argument block of the array of this block. False in all threads if the array has no
+// memory; the last function of the call then writes its result.
 FZ_DEV bool begin_batched(const BatchArgs& b, Args& a) {
-  const BatchItem item(b, blockIdx.y);
+  const BatchItem item(b);
   const int32_t status = item.status(b);
   if (status != OK) {
     wait_prerequisites();
-    if (b.last && blockIdx.x == 0 && threadIdx.x == 0) item.report(b, status);
+    if (b.last && blockIdx.x == 0 && threadIdx.x == 0) write_result(item.result, {0, status == DST_TOO_SMALL ? b.array_bytes : 0, status, 0});
     return false;
   }
-  copy_args(b.args, a);
-  __syncthreads();
-  // A word of each thread depends on words of others.
-  const bool mine = threadIdx.x < ARGS_WORDS;
-  const uint64_t x = mine ? item.word(b, words_of(a), threadIdx.x) : 0;
-  __syncthreads();
-  if (mine) words_of(a)[threadIdx.x] = x;
+  const uint64_t* from = reinterpret_cast<const uint64_t*>(&b.args);
+  for (uint32_t i = threadIdx.x; i < ARGS_WORDS; i += blockDim.x) reinterpret_cast<uint64_t*>(&a)[i] = item.word(b, from, i);
   __syncthreads();
   return true;
 }

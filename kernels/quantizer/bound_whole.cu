@@ -7,9 +7,8 @@
 namespace fz {
 namespace quantizer {
 constexpr uint32_t MOST_WARPS = 16;
-// Loads of a thread that are under way at a time, for the range and for the misses, which needs more
-// registers.
-constexpr int MANY = 8, FEW = 4;
+// Loads of a thread that are under way at a time.
+constexpr int MANY = 4;
 
 struct WholeShared {
   BoundMetadata metadata;
@@ -20,7 +19,7 @@ struct WholeShared {
 
 // Calls `f(pieces)` for all pieces of 16 bytes that `at` gives the offsets of, several at a time.
 // Behind the last piece, the first one is repeated if `REPEATED`; otherwise there are zeros.
-template <int MANY, bool ALIGNED, bool REPEATED, class At, class F> FZ_DEV void over_pieces(const uint8_t* src, uint32_t pieces, At at, F f) {
+template <bool ALIGNED, bool REPEATED, class At, class F> FZ_DEV void over_pieces(const uint8_t* src, uint32_t pieces, At at, F f) {
   for (uint32_t from = threadIdx.x; from < pieces; from += MANY * blockDim.x) {
     uint4 u[MANY];
 #pragma unroll
@@ -75,11 +74,10 @@ template <class T> struct Extremes {
 template <class T> FZ_DEV Range measure(const QuantizerParams& p, const uint8_t* src, uint64_t bytes, WholeShared& s) {
   const uint32_t pieces = (uint32_t)(bytes / 16), lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   Extremes<T> r(p);
-  // From the end to the beginning, which then is still in the cache when the sample is read.
-  const auto at = [=](uint32_t piece) { return 16 * (pieces - 1 - piece); };
+  const auto at = [](uint32_t piece) { return 16 * piece; };
   const auto add = [&](const uint4 (&u)[MANY]) { r.add(u); };
-  if (aligned(src, 16)) over_pieces<MANY, true, true>(src, pieces, at, add);
-  else over_pieces<MANY, false, true>(src, pieces, at, add);
+  if (aligned(src, 16)) over_pieces<true, true>(src, pieces, at, add);
+  else over_pieces<false, true>(src, pieces, at, add);
   const uint64_t rest = bytes / sizeof(T) - pieces * (16 / sizeof(T));
   if (threadIdx.x < rest) r.add(load<T>(src + 16ull * pieces + sizeof(T) * threadIdx.x));
   r.join();
@@ -103,18 +101,18 @@ FZ_DEV uint32_t misses_of(const Sample& sample, const Bins<float>& bins, WholeSh
   const uint32_t pieces = (uint32_t)sample.groups * PIECES, apart = sample.stride * SAMPLE_GROUP * 4;
   uint32_t missed = 0;
   const auto at = [&](uint32_t piece) { return piece / PIECES * apart + piece % PIECES * 16; };
-  const auto count = [&](const uint4 (&u)[FEW]) {
-    float x[4 * FEW];
+  const auto count = [&](const uint4 (&u)[MANY]) {
+    float x[4 * MANY];
     memcpy(x, u, sizeof x);
     bool hit = true;
 #pragma unroll
-    for (int i = 0; i < 4 * FEW; i++) hit &= bins.hits(x[i]);
+    for (int i = 0; i < 4 * MANY; i++) hit &= bins.hits(x[i]);
     if (hit) return;
 #pragma unroll
-    for (int i = 0; i < 4 * FEW; i++) missed += bins.misses(x[i]);  // seed: whole-misses
+    for (int i = 0; i < 4 * MANY; i++) missed += bins.misses(x[i]);  // seed: whole-misses
   };
-  if (aligned(sample.src, 16)) over_pieces<FEW, true, false>(sample.src, pieces, at, count);
-  else over_pieces<FEW, false, false>(sample.src, pieces, at, count);
+  if (aligned(sample.src, 16)) over_pieces<true, false>(sample.src, pieces, at, count);
+  else over_pieces<false, false>(sample.src, pieces, at, count);
   if (!__syncthreads_or(missed != 0)) return 0;
   const uint32_t own = __reduce_add_sync(ALL, missed);
   if ((threadIdx.x & 31) == 0) s.missed[threadIdx.x >> 5] = own;
@@ -146,13 +144,11 @@ FZ_DEV float cheapest(const QuantizerParams& p, const BoundMetadata& metadata, c
   return best;
 }
 
-// `failed` does not delay the loads of the array.
-template <class T> FZ_DEV void find(const Args& a, const QuantizerParams& p, unsigned long long failed, WholeShared& s) {
+template <class T> FZ_DEV void find(const Args& a, const QuantizerParams& p, WholeShared& s) {
   const uint8_t* src = address(input(a, 0));
   const uint64_t bytes = length(input(a, 0)), whole = bytes / sizeof(T) * sizeof(T);
   const bool strict = p.switches & STRICT, measured = p.mode != ABS && p.value_base == 0.0;
   const Range range = measured ? measure<T>(p, src, whole, s) : no_range();
-  if (cancelled(a, failed)) return;
   if (threadIdx.x == 0) s.metadata = strict ? strict_metadata<T>(p, measured, range) : literal_metadata<T>(p, measured, range);
   __syncthreads();
   BoundMetadata metadata = s.metadata;
@@ -168,11 +164,10 @@ template <class T> FZ_DEV void find(const Args& a, const QuantizerParams& p, uns
 
 FZ_DEV void find_whole(const Args& a) {
   __shared__ WholeShared s;
-  const unsigned long long failed = failure(a);
-  if (!a.fresh && cancelled(a, failed)) return;
+  if (cancelled(a)) return;
   const QuantizerParams& p = params<QuantizerParams>(a);
-  if (p.value == 4) find<float>(a, p, failed, s);
-  else find<double>(a, p, failed, s);
+  if (p.value == 4) find<float>(a, p, s);
+  else find<double>(a, p, s);
 }
 }  // namespace quantizer
 }  // namespace fz

@@ -232,13 +232,11 @@ impl Run<'_> {
         args.operands[3] = at(self.at(0), self.layout.control);
         args.operands[4] = at(self.at(self.layout.in_arena(0)), self.plan.arena_bytes);
         let ends = place >= CLOSE && params.more == 0;
-        let (entry, rows) = batch::container_rows(self.batch.as_ref(), (entry, grid), &mut args);
-        self.launch_as((entry, grid, CONTAINER_BLOCK), rows, &args, (true, ends))
+        self.launch_as((entry, grid, CONTAINER_BLOCK), &args, (true, ends))
     }
 
     fn launch(&self, entry: &'static str, grid: u64, block: u32, args: &LaunchArgs) -> Result<()> {
-        let rows = self.batch.map_or(1, |rows| rows.count);
-        self.launch_as((entry, grid, block), rows, args, (false, false))
+        self.launch_as((entry, grid, block), args, (false, false))
     }
 
     /// Launches a function, or its batched version; a container kernel may be the last one of the call.
@@ -247,7 +245,6 @@ impl Run<'_> {
     fn launch_as(
         &self,
         (entry, grid, block): (&'static str, u64, u32),
-        count: u32,
         args: &LaunchArgs,
         (container, last): (bool, bool),
     ) -> Result<()> {
@@ -265,7 +262,14 @@ impl Run<'_> {
         let entry = batched(entry).ok_or(NOT_BATCHED)?;
         let args = rows.argument(self, args, (container, last));
         let way = LaunchAttrs { follows, short: false };
-        function(self.context, entry)?.launch(self.context, (grid, count), block, self.stream, way, &args)
+        function(self.context, entry)?.launch(
+            self.context,
+            (grid, rows.count),
+            block,
+            self.stream,
+            way,
+            &args,
+        )
     }
 
     /// The start of a decompression: reads the header, clears the memory that must be zero, and copies
@@ -348,9 +352,7 @@ pub(crate) fn preload(context: &Context, plan: &Plan, batch: bool) -> Result<()>
         Direction::Encode => &["fz_seal", "fz_sum"][..],
         Direction::Decode => &["fz_open", "fz_load", "fz_close"][..],
     };
-    let of_rows = container_kernels.iter().filter_map(|name| batch::of_rows(name)).filter(|_| batch);
-    let container_kernels = container_kernels.iter().copied().chain(of_rows);
-    steps_of(plan, batch).chain(container_kernels).try_for_each(|name| {
+    steps_of(plan, batch).chain(container_kernels.iter().copied()).try_for_each(|name| {
         let name = if batch { batched(name).ok_or(NOT_BATCHED)? } else { name };
         function(context, name).map(|_| ())
     })

@@ -11,9 +11,8 @@ struct FixedHeader {
   SegmentRow segment;  // of this lane
   ValueRow value;      // of the segment; length 0: none
 
-  // `mine`: the number of the field.
-  FZ_DEV FixedHeader(const Frame& f, uint32_t mine) : h(f.form(0)), field{0, 0, FIELD_PAYLOAD_BYTES, 0, 1}, segment{0, 0, NO_FIELD, 0}, value{0, KIND_STATIC, 0, 0, 0, 0} {
-    const uint32_t lane = threadIdx.x & 31;
+  FZ_DEV explicit FixedHeader(const Frame& f) : h(f.form(0)), field{0, 0, FIELD_PAYLOAD_BYTES, 0, 1}, segment{0, 0, NO_FIELD, 0}, value{0, KIND_STATIC, 0, 0, 0, 0} {
+    const uint32_t mine = first_field(), lane = threadIdx.x & 31;
     if (mine < h.fields) field = f.table<FieldRow>(h.fields_at)[mine];
     if (lane >= h.segments) return;
     segment = f.table<SegmentRow>(h.segments_at)[lane];

@@ -2,7 +2,7 @@
 // function receives a length that its value has no room for, or a segment beyond the end of the
 // container.
 #include "common/container/checksum.cuh"
-#include "common/container/rows.cuh"
+#include "common/container/fixed_header.cuh"
 
 namespace fz {
 struct Opened {
@@ -102,7 +102,7 @@ FZ_DEV void put_words(const Args& a, const Frame& f, const Staged& staged) {
 // Opens a container of the plan's first form, whose header has a fixed length. False: the container
 // has another form.
 FZ_DEV bool open_fixed(const Args& a, const Frame& f, const uint8_t* c, Staged& staged) {
-  const FixedHeader u(f, first_field());
+  const FixedHeader u(f);
   const uint64_t x = load_le(c + u.field.at, u.field.width);
   uint64_t bytes = u.value.max;
   if (u.segment.field != NO_FIELD) {
@@ -145,64 +145,13 @@ FZ_DEV bool open_fixed(const Args& a, const Frame& f, const uint8_t* c, Staged& 
   return true;
 }
 
-// As open_fixed, by a warp, without a result for other or damaged headers: false.
-FZ_DEV bool open_row(const Args& a, const Frame& f, uint8_t* c) {
-  const uint32_t lane = threadIdx.x & 31;
-  const FixedHeader u(f, lane);
-  const uint64_t at16 = 16 * lane, left = f.capacity > at16 ? f.capacity - at16 : 0;
-  reinterpret_cast<uint4*>(c)[lane] = left >= 16 ? load16(f.container + at16) : load_part(f.container + at16, (uint32_t)left);
-  __syncwarp();
-  const uint8_t *blank = f.local + u.h.blank_at, *mask = f.local + u.h.mask_at;
-  uint32_t other = f.capacity < u.h.blank;
-  for (uint32_t i = 4 * lane; i < u.h.blank; i += 128)
-    other |= (load<uint32_t>(c + i) ^ *reinterpret_cast<const uint32_t*>(blank + i)) & *reinterpret_cast<const uint32_t*>(mask + i);  // seed: rows-blank
-  if (__any_sync(ALL, other != 0)) return false;
-  uint64_t bytes = u.value.max;
-  if (u.segment.field != NO_FIELD) {
-    const FieldRow& r = f.table<FieldRow>(u.h.fields_at)[u.segment.field];
-    bytes = load_le(c + r.at, r.width);
-  }
-  const bool dynamic = u.value.kind == KIND_DYNAMIC, impossible = dynamic ? bytes > u.value.max : bytes != u.value.max;
-  const uint64_t upto = u.upto(impossible ? 0 : bytes), room = f.capacity - u.h.blank, all = __shfl_sync(ALL, upto, 31);
-  if (__any_sync(ALL, impossible || upto > room || (params<ContainerArgs>(a).whole && all != room))) return false;  // seed: rows-length
-  Frame::clear(f.control, a.operands[3].max, lane, 32);
-  for (uint32_t v = 0; v < f.plan().values; v++) {
-    const ValueRow& r = f.value(v);
-    if (r.kind == KIND_METADATA && r.place == PLACE_ARENA)
-      for (uint32_t k = lane; k < r.max / 4; k += 32) reinterpret_cast<uint32_t*>(f.bytes_of(v))[k] = ALL;
-  }
-  __syncwarp();
-  if (lane < u.h.segments) {
-    *f.word(u.segment.value) = bytes;
-    *f.start(u.segment.value) = u.h.blank + upto - bytes;
-  }
-  if (lane == 31) { f.call()->header = u.h.blank; f.call()->total = u.h.blank + upto; }
-  __syncwarp();
-  bool wrong = false;
-  for (uint32_t i = lane; i - lane < u.h.fields; i += 32) {
-    const FixedHeader own(f, i);
-    const FieldRow& r = own.field;
-    const uint64_t x = load_le(c + r.at, r.width);
-    if (r.what == FIELD_STORED || r.what == FIELD_BOUND) wrong |= !set_fact(f, r, x, r.width) || (r.what == FIELD_BOUND && !is_bound(x, r.width));  // seed: rows-bound
-    const uint64_t counted = r.what == FIELD_COUNT ? f.bytes(r.index) : 0;
-    wrong |= own.number(x, counted, bytes, upto) != x && r.width;  // seed: rows-number
-  }
-  return !__any_sync(ALL, wrong);
-}
-
 // The first block reads the header and sets all words. All blocks clear the zeroed memory of the
 // steps.
-struct OpenShared {
-  Staged staged;
-  uint4 first[STAGED_HEADER / 16];
-  Opened o;
-  uint64_t varints[64];
-};
-FZ_DEV void open_container(const Args& a, OpenShared& s) {
-  Staged& staged = s.staged;
-  Opened& o = s.o;
-  auto& first = s.first;
-  auto& varints = s.varints;
+FZ_DEV void open_container(const Args& a) {
+  __shared__ Staged staged;
+  __shared__ uint4 first[STAGED_HEADER / 16];
+  __shared__ Opened o;
+  __shared__ uint64_t varints[64];
   Frame f(a);
   wait_prerequisites();
   f.clear_zeroed(a);
@@ -323,11 +272,6 @@ FZ_DEV void load_container(const Args& a) {
     if (!s[i].unit && f.value(s[i].value).place == PLACE_ARENA) copy(f.bytes_of(s[i].value), f.container + *f.start(s[i].value), f.bytes(s[i].value));
 }
 
-FZ_DEV void open_alone(const Args& a) {
-  __shared__ OpenShared s;
-  open_container(a, s);
-}
-
 // Ends a decompression: copies a stored array, compares the checksums, and writes the result. A
 // wrong checksum takes precedence over all other failures. No decoder relies on the checksums.
 FZ_DEV void close_container(const Args& a) {
@@ -357,31 +301,6 @@ FZ_DEV void close_container(const Args& a) {
 }
 }  // namespace fz
 
-FZ_BOTH(fz_open, fz::open_alone, fz::CONTAINER_BLOCK, 2, 5)
+FZ_BOTH(fz_open, fz::open_container, fz::CONTAINER_BLOCK, 2, 5)
 FZ_BOTH(fz_load, fz::load_container, 256, 4, 4)
 FZ_BOTH(fz_close, fz::close_container, 256, 5, 5)
-
-namespace fz {
-// Not inlined: it takes no registers from the usual case.
-FZ_APART void open_rest(const Args& a, OpenShared& s) { open_container(a, s); }
-FZ_APART void close_rest(const Args& a) { close_container(a); }
-}  // namespace fz
-
-extern "C" __global__ void __launch_bounds__(fz::CONTAINER_BLOCK, 5) fz_open_rows_batch(FZ_BATCH_ARGS) {
-  __shared__ fz::RowsShared rows;
-  __shared__ fz::OpenShared s;
-  fz::over_rows(batch, rows, s.staged, [](const fz::Args& a, const fz::Frame& f, uint8_t* header) { return fz::open_row(a, f, header); },
-                [](const fz::Args& a) { fz::open_rest(a, s); });
-}
-extern "C" __global__ void __launch_bounds__(fz::CONTAINER_BLOCK, 5) fz_close_rows_batch(FZ_BATCH_ARGS) {
-  __shared__ fz::RowsShared rows;
-  __shared__ fz::Staged staged;
-  const auto usual = [](const fz::Args& a, const fz::Frame& f, uint8_t*) {
-    const fz::ContainerArgs& p = fz::params<fz::ContainerArgs>(a);
-    const uint32_t crcs = *reinterpret_cast<const volatile unsigned int*>(&f.call()->crcs);
-    if (p.copies || (p.verify && crcs) || fz::has_failed(a)) return false;
-    if ((threadIdx.x & 31) == 0) fz::report(a, p.array_bytes, false);
-    return true;
-  };
-  fz::over_rows(batch, rows, staged, usual, [](const fz::Args& a) { fz::close_rest(a); });
-}

@@ -2,7 +2,7 @@
 // and writes the header. Every block computes the same lengths. If blocks copy, the last one to end
 // writes the header and the result and clears memory for the next call; otherwise the first one
 // does.
-#include "common/container/rows.cuh"
+#include "common/container/fixed_header.cuh"
 
 namespace fz {
 // The number of a field, or its bytes.
@@ -64,7 +64,7 @@ struct FixedSeal {
   ValueRow counted;       // or the value whose units it counts
 
   static FZ_DEV bool applies(const Frame& f, const ContainerArgs& p) { return !p.copies && !p.more && p.own == 0 && f.staged && f.plan().fixed_header; }
-  FZ_DEV FixedSeal(const Frame& f, uint32_t mine) : u(f, mine), stored(nullptr), counted{0, KIND_STATIC, 0, 0, 0, 0} {
+  FZ_DEV explicit FixedSeal(const Frame& f) : u(f), stored(nullptr), counted{0, KIND_STATIC, 0, 0, 0, 0} {
     if (is_stored(u.field)) stored = f.bytes_of(u.field.index) + u.field.detail;
     if (u.field.what == FIELD_COUNT) counted = f.value(u.field.index);
   }
@@ -82,7 +82,10 @@ struct FixedSeal {
     const uint64_t x = u.number(metadata, bytes(f, counted), own, upto);
     uint8_t* blank = tables + u.h.blank_at;
     uint8_t* to = blank + u.field.at;
-    store_le(to, x, u.field.width);
+    if (u.field.width == 8 && aligned(to, 8)) *reinterpret_cast<uint64_t*>(to) = x;
+    else if (u.field.width == 4 && aligned(to, 4)) *reinterpret_cast<uint32_t*>(to) = (uint32_t)x;
+    else
+      for (uint32_t k = 0; k < u.field.width; k++) to[k] = (uint8_t)(x >> 8 * k);
     __syncthreads();
     if (threadIdx.x == 0) report(a, total, false);
     const uint32_t whole = aligned(f.container, 16) ? u.h.blank / 16 : 0;
@@ -93,13 +96,14 @@ struct FixedSeal {
   }
 };
 
-FZ_DEV void seal_container(const Args& a, Staged& staged) {
+FZ_DEV void seal_container(const Args& a) {
+  __shared__ Staged staged;
   Frame f(a);
   const ContainerArgs& p = params<ContainerArgs>(a);
   f.stage_tables(a, staged);
   __syncthreads();
   if (FixedSeal::applies(f, p)) {
-    const FixedSeal fixed(f, first_field());
+    const FixedSeal fixed(f);
     wait_prerequisites();
     const uint64_t metadata = fixed.stored ? load_le(fixed.stored, fixed.u.field.width) : 0;
     f.stage(a, staged, false);
@@ -151,45 +155,4 @@ FZ_DEV void seal_container(const Args& a, Staged& staged) {
 }
 }  // namespace fz
 
-namespace fz {
-FZ_DEV void seal_alone(const Args& a) {
-  __shared__ Staged staged;
-  seal_container(a, staged);
-}
-FZ_APART void seal_rest(const Args& a, Staged& staged) { seal_container(a, staged); }
-
-// As FixedSeal, by a warp that composes the header at `to`.
-FZ_DEV bool seal_row(const Args& a, const Frame& f, uint8_t* to) {
-  const ContainerArgs& p = params<ContainerArgs>(a);
-  if (!FixedSeal::applies(f, p)) return false;
-  const uint32_t lane = threadIdx.x & 31;
-  const bool failed = has_failed(a);
-  const FixedHeader u(f, lane);
-  const uint64_t own = FixedSeal::bytes(f, u.value), upto = u.upto(own), total = u.h.blank + __shfl_sync(ALL, upto, 31);
-  if (failed || total > p.stored_limit || total > f.capacity) return false;  // seed: rows-room
-  const uint8_t* blank = f.local + u.h.blank_at;
-  for (uint32_t i = 4 * lane; i < u.h.blank; i += 128) *reinterpret_cast<uint32_t*>(to + i) = *reinterpret_cast<const uint32_t*>(blank + i);
-  __syncwarp();
-  for (uint32_t i = lane; i - lane < u.h.fields; i += 32) {
-    const FixedSeal s(f, i);
-    const FieldRow& r = s.u.field;
-    const uint64_t metadata = s.stored ? load_le(s.stored, r.width) : 0, x = s.u.number(metadata, FixedSeal::bytes(f, s.counted), own, upto);
-    if (i < u.h.fields) store_le(to + r.at, x, r.width);
-  }
-  __syncwarp();
-  const uint32_t whole = aligned(f.container, 16) ? u.h.blank / 16 : 0;
-  for (uint32_t i = lane; i < whole; i += 32) reinterpret_cast<uint4*>(f.container)[i] = reinterpret_cast<const uint4*>(to)[i];
-  for (uint32_t i = whole * 16 + lane; i < u.h.blank; i += 32) f.container[i] = to[i];
-  if (lane == 0) report(a, total, false);
-  Frame::clear(f.control, a.operands[3].max, lane, 32);
-  return true;
-}
-}  // namespace fz
-
-FZ_BOTH(fz_seal, fz::seal_alone, fz::CONTAINER_BLOCK, 2, 5)
-extern "C" __global__ void __launch_bounds__(fz::CONTAINER_BLOCK, 5) fz_seal_rows_batch(FZ_BATCH_ARGS) {
-  __shared__ fz::RowsShared rows;
-  __shared__ fz::Staged staged;
-  fz::over_rows(batch, rows, staged, [](const fz::Args& a, const fz::Frame& f, uint8_t* header) { return fz::seal_row(a, f, header); },
-                [](const fz::Args& a) { fz::seal_rest(a, staged); });
-}
+FZ_BOTH(fz_seal, fz::seal_container, fz::CONTAINER_BLOCK, 2, 5)

@@ -2,7 +2,7 @@
 
 use super::Run;
 use crate::base::error::Error;
-use crate::gpu::abi::{BatchArgs, CONTAINER_BLOCK, LaunchArgs};
+use crate::gpu::abi::{BatchArgs, LaunchArgs};
 
 /// Arrays of a batch that have one plan: a row of the grid for each.
 #[derive(Clone, Copy)]
@@ -55,32 +55,5 @@ impl Rows {
             last: last.into(),
             pad: 0,
         }
-    }
-}
-
-/// The version of a container kernel with a warp for each array.
-pub(super) fn of_rows(entry: &str) -> Option<&'static str> {
-    match entry {
-        "fz_seal" => Some("fz_seal_rows"),
-        "fz_open" => Some("fz_open_rows"),
-        "fz_close" => Some("fz_close_rows"),
-        _ => None,
-    }
-}
-
-/// The function and the rows of the grid for a container kernel of `grid` blocks for each array: of small arrays, a
-/// block has a warp for each of several arrays. See `over_rows` in kernels/common/container/rows.cuh.
-pub(super) fn container_rows(
-    batch: Option<&Rows>,
-    (entry, grid): (&'static str, u64),
-    args: &mut LaunchArgs,
-) -> (&'static str, u32) {
-    let Some(rows) = batch else { return (entry, 1) };
-    match of_rows(entry).filter(|_| grid == 1) {
-        Some(entry) => {
-            args.operands[5].max = rows.count.into();
-            (entry, rows.count.div_ceil(CONTAINER_BLOCK / 32))
-        }
-        None => (entry, rows.count),
     }
 }
