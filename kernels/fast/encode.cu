@@ -60,7 +60,7 @@ template <class T, int DIM> FZ_RARE void encode_again(const Args& a, uint32_t nu
 template <class T, int DIM, Path PATH> FZ_DEV void encode_chunk(const Args& a, uint32_t number, Shared& s) {
   if constexpr (PATH == HALF2) {
     static_assert(DIM == 3 && sizeof(T) == 4, "encode_half2.cuh has no others");
-    if (encode_as<T, DIM, Half2Encoder>(a, number, s) == OUT_OF_REACH) encode_again<T, DIM>(a, number, s);  // seed: near-again
+    if (encode_as<T, DIM, Half2Encoder<false>>(a, number, s) == OUT_OF_REACH) encode_again<T, DIM>(a, number, s);  // seed: near-again
   } else {
     encode_as<T, DIM, UnitEncoder<T, DIM, false, PATH == MASKED>>(a, number, s);
   }
@@ -154,7 +154,7 @@ template <class T, int DIM, Path PATH> FZ_DEV void encode(const Args& a, Shared&
   }                                                                                              \
   extern "C" __global__ void __launch_bounds__(256, 2) fast_encode_small_##NAME(FZ_ARGS) {       \
     __shared__ fz::fast::Shared shared;                                                          \
-    fz::fast::encode_small<T, DIM>(a, shared);                                                   \
+    fz::fast::encode_small<T, DIM, fz::fast::UnitEncoder<T, DIM, true, false>>(a, shared);                                                   \
   }
 
 FZ_FAST(f32_1d, float, 1, 4)

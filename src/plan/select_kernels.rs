@@ -28,7 +28,7 @@ pub(super) fn select_kernels(g: &mut Graph, steps: &mut [Step]) -> Result<u64> {
     const ALIGN: u64 = 16;
     let mut zeroed = 0;
     for step in steps {
-        let Some(DeviceLaunch { launches, zeroed: own, scratch }) = device_launch(g, step) else {
+        let Some(DeviceLaunch { launches, batched, zeroed: own, scratch }) = device_launch(g, step) else {
             let what =
                 format!("{} has no device code for these parameters; use device cpu", step.kernel.name);
             return Err(Error::Unsupported { stage: step.stage, what });
@@ -43,7 +43,7 @@ pub(super) fn select_kernels(g: &mut Graph, steps: &mut [Step]) -> Result<u64> {
             });
             crate::ir::value::Val(g.values.len() as u32 - 1)
         });
-        step.device = DeviceStep { launches, zeroed_at: zeroed, scratch };
+        step.device = DeviceStep { launches, batched, zeroed_at: zeroed, scratch };
         zeroed += own.next_multiple_of(ALIGN);
     }
     Ok(zeroed)

@@ -118,7 +118,7 @@ impl Run<'_> {
     pub(crate) fn run(&self) -> Result<()> {
         for (k, step) in self.plan.steps.iter().enumerate() {
             let mut args = self.args(step, FIRST_STEP + k as u32)?;
-            for pass in &step.device.launches {
+            for pass in step.device.launches(self.batch.is_some()) {
                 args.tag = pass.tag;
                 self.launch(pass.entry, pass.grid, pass.block, &args)?;
             }
@@ -341,8 +341,8 @@ impl Run<'_> {
 }
 
 /// Device functions that a run of the plan launches, besides those that read and write containers.
-fn steps_of(plan: &Plan) -> impl Iterator<Item = &'static str> {
-    plan.steps.iter().flat_map(|s| &s.device.launches).map(|p| p.entry)
+fn steps_of(plan: &Plan, batch: bool) -> impl Iterator<Item = &'static str> {
+    plan.steps.iter().flat_map(move |s| s.device.launches(batch)).map(|p| p.entry)
 }
 
 /// Looks up every function that a run of the plan launches, so that none is loaded during a call; for a batch
@@ -352,7 +352,7 @@ pub(crate) fn preload(context: &Context, plan: &Plan, batch: bool) -> Result<()>
         Direction::Encode => &["fz_seal", "fz_sum"][..],
         Direction::Decode => &["fz_open", "fz_load", "fz_close"][..],
     };
-    steps_of(plan).chain(container_kernels.iter().copied()).try_for_each(|name| {
+    steps_of(plan, batch).chain(container_kernels.iter().copied()).try_for_each(|name| {
         let name = if batch { batched(name).ok_or(NOT_BATCHED)? } else { name };
         function(context, name).map(|_| ())
     })
@@ -360,5 +360,5 @@ pub(crate) fn preload(context: &Context, plan: &Plan, batch: bool) -> Result<()>
 
 /// The first device function of a run of the plan that has no batched version.
 pub(crate) fn not_batched(plan: &Plan) -> Option<&'static str> {
-    steps_of(plan).find(|name| batched(name).is_none())
+    steps_of(plan, true).find(|name| batched(name).is_none())
 }
