@@ -154,6 +154,7 @@ const CALLS: &[Call] = &[
     World::describe,
     World::describe_pipeline,
     World::files,
+    World::files,
     World::series,
     World::devices,
     World::about,
