@@ -487,6 +487,27 @@ typedef struct fz_pipeline fz_pipeline;
 typedef struct fz_plan fz_plan;
 
 /**
+ * A series that is read: a file of steps, each an array with its own element type and shape. Open
+ * it with fz_series_open(); free it with fz_series_free() when no function is using it. Any number
+ * of threads may read from a series at the same time.
+ *
+ * A series has the steps that were complete when it was opened. A writer, in this process or in
+ * another one, may append steps at the same time; open the series again to read them.
+ */
+typedef struct fz_series fz_series;
+
+/**
+ * Appends steps to a series. Open it with fz_series_writer_open(); free it with
+ * fz_series_writer_free(). One thread at a time may use a writer.
+ *
+ * A step is complete when fz_series_append(), fz_series_append_container(), or fz_series_end()
+ * returns FZ_OK. If the process ends before, by a crash or a signal, the file has all steps that
+ * were complete. If the writer was opened with `sync` 1, the same holds for a power failure, as far
+ * as file system and disk keep confirmed writes.
+ */
+typedef struct fz_series_writer fz_series_writer;
+
+/**
  * Memory that calls use while they run, created for one plan. Calls may use a workspace one after
  * another, but not at the same time. Create a workspace with fz_workspace_new() or
  * fz_workspace_from_buffer(); free it with fz_workspace_free(). The description of
@@ -663,6 +684,36 @@ typedef struct {
   uint64_t max_memory_bytes;
 } fz_options;
 
+/**
+ * A strided array in host memory: the address of its first element, and the distance between
+ * neighbors in each dimension. Memory between the elements, such as ghost cells around the interior
+ * of a grid, does not belong to the array: it is neither compressed nor written.
+ *
+ * Initialize the structure with FZ_INIT(). Element (x, y, z) is at
+ * `origin` + (x strides[0] + y strides[1] + z strides[2]) elements. For the interior of a grid of
+ * nx, ny, and nz elements with g ghost cells on each side, `origin` is the address of element
+ * (g, g, g), dims are {nx, ny, nz}, and strides are {1, nx + 2g, (nx + 2g) (ny + 2g)}.
+ */
+typedef struct {
+  /** sizeof(fz_view), set by FZ_INIT(); any other value is rejected. */
+  uint32_t struct_bytes;
+  /** Element type, an fz_dtype. */
+  int32_t dtype;
+  /** Number of dimensions, 1 to FZ_MAX_DIMS. */
+  uint32_t ndim;
+  /** 0. */
+  uint32_t reserved;
+  /** Address of element (0, 0, …), of any alignment. Never written by fz_compress_view(). */
+  void *origin;
+  /** Lengths in elements, x first; a length may be 0. Unused entries are ignored. */
+  uint64_t dims[FZ_MAX_DIMS];
+  /**
+   * Distance between neighbors in elements, x first; negative strides are permitted. Unused entries
+   * are ignored.
+   */
+  int64_t strides[FZ_MAX_DIMS];
+} fz_view;
+
 /** Result of fz_find_fill_value(). */
 typedef struct {
   /** Set to sizeof(fz_fill) before the call; any other value is rejected. */
@@ -836,6 +887,50 @@ typedef struct {
    */
   double outlier_threshold;
 } fz_info;
+
+/** Result of fz_series_info(). */
+typedef struct {
+  /** Set to sizeof(fz_series_summary) before the call; any other value is rejected. */
+  uint32_t struct_bytes;
+  /**
+   * 1: the index at the end of the file was read. 0: it is missing or damaged, and the steps were
+   * found by a search.
+   */
+  uint32_t indexed;
+  /** Number of steps. */
+  uint64_t steps;
+  /** Length of the file in bytes. */
+  uint64_t file_bytes;
+  /**
+   * Bytes that belong to no complete step, such as those of a writer that was interrupted; 0 if the
+   * index was read.
+   */
+  uint64_t lost_bytes;
+} fz_series_summary;
+
+/** Result of fz_series_step_info(). */
+typedef struct {
+  /** Set to sizeof(fz_step) before the call; any other value is rejected. */
+  uint32_t struct_bytes;
+  /** Element type, an fz_dtype. */
+  int32_t dtype;
+  /** Number of dimensions, 1 to FZ_MAX_DIMS. */
+  uint32_t ndim;
+  /** 0. */
+  uint32_t reserved;
+  /** Lengths in elements, x first; 1 for unused dimensions. */
+  uint64_t dims[FZ_MAX_DIMS];
+  /** Length of the array in bytes. */
+  uint64_t original_bytes;
+  /** Length of the step in the file in bytes. */
+  uint64_t stored_bytes;
+  /** Number of slabs, each with its own container; at least 1. */
+  uint64_t slabs;
+  /** Length of a slab along the slowest dimension; the last slab may be shorter. */
+  uint64_t slab_rows;
+  /** The name; empty if the step has none. */
+  char name[256];
+} fz_step;
 
 #ifdef __cplusplus
 extern "C" {
@@ -1557,6 +1652,62 @@ int32_t fz_decompress_box(const void *container,
                           void *dst,
                           uint64_t dst_capacity_bytes,
                           uint64_t *restored_bytes);
+
+/* ---- Arrays with strides and ghost cells ----------------------------------------------------- */
+
+/**
+ * Compresses a strided array into a container. Same as fz_compress(), except:
+ *
+ * Parameters:
+ *   `src`  In: the array, in host memory, with the element type and shape of the plan. Strides may
+ *          be negative or 0, and elements may share memory.
+ *
+ * The call packs the array into memory that it allocates, of the size of the array, and compresses
+ * it. The container is that of the packed array.
+ *
+ * Returns:
+ *   FZ_INVALID_ARGUMENT  Also if a field of `src` is out of range, or `dst` or `compressed_bytes`
+ *                        are between the first and the last byte of the elements.
+ *   FZ_PLAN_MISMATCH     Also if `src` has another element type or shape than the plan.
+ *   FZ_UNSUPPORTED       Also if `src` is in device memory.
+ *
+ * Also returns the statuses of fz_compress().
+ */
+FZ_NODISCARD
+int32_t fz_compress_view(const fz_plan *plan,
+                         fz_workspace *workspace,
+                         const fz_view *src,
+                         void *dst,
+                         uint64_t dst_capacity_bytes,
+                         uint64_t *compressed_bytes);
+
+/**
+ * Restores a strided array from a container. Same as fz_decompress(), except:
+ *
+ * Parameters:
+ *   `dst`  In: the view of the destination, in host memory, with the element type and shape of the
+ *          container. The call writes the elements; all other memory remains unchanged.
+ *
+ * The call restores the array in memory that it allocates, of the size of the array, and copies its
+ * elements. On failure `dst` is unchanged.
+ *
+ * Returns:
+ *   FZ_INVALID_ARGUMENT  Also if a field of `dst` is out of range, if two elements of `dst` could
+ *                        share memory, or if `container` or `restored_bytes` are between the first
+ *                        and the last byte of the elements. The stride of each dimension must reach
+ *                        beyond all elements of the dimensions with smaller strides.
+ *   FZ_PLAN_MISMATCH     Also if `dst` has another element type or shape than the container.
+ *   FZ_UNSUPPORTED       Also if `dst` is in device memory.
+ *
+ * Also returns the statuses of fz_decompress().
+ */
+FZ_NODISCARD
+int32_t fz_decompress_view(const fz_plan *plan,
+                           fz_workspace *workspace,
+                           const void *container,
+                           uint64_t container_bytes,
+                           const fz_view *dst,
+                           uint64_t *restored_bytes);
 
 /* ---- Compression in one call, and fill values ------------------------------------------------ */
 
@@ -2348,6 +2499,272 @@ int32_t fz_decompress_box_file(const char *path,
  * Also returns the statuses of fz_container_info().
  */
 FZ_NODISCARD int32_t fz_file_info(const char *path, fz_info *info);
+
+/* ---- Series of steps: reading ---------------------------------------------------------------- */
+
+/**
+ * Opens a series and reads its index. If the index is missing or damaged, the function searches for
+ * the steps, which reads a few bytes of each, and the whole last one.
+ *
+ * Parameters:
+ *   `path`    In: the file.
+ *   `series`  Out: the series.
+ *
+ * Returns:
+ *   FZ_FILE             The error text contains the path and the reason given by the system.
+ *   FZ_NOT_A_CONTAINER  The file is not a series.
+ *   FZ_CORRUPT          The header of the file is damaged.
+ *   FZ_UNSUPPORTED      The file has a version unknown to this library.
+ */
+FZ_NODISCARD int32_t fz_series_open(const char *path, fz_series **series);
+
+/** Closes the file and frees a series. NULL is permitted. */
+void fz_series_free(fz_series *series);
+
+/**
+ * Describes a series.
+ *
+ * Parameters:
+ *   `series`   In: from fz_series_open().
+ *   `summary`  In/out: the result; set summary->struct_bytes before the call.
+ */
+FZ_NODISCARD int32_t fz_series_info(const fz_series *series, fz_series_summary *summary);
+
+/**
+ * Describes a step.
+ *
+ * Parameters:
+ *   `series`  In: from fz_series_open().
+ *   `step`    In: position of the step, from 0.
+ *   `info`    In/out: the result; set info->struct_bytes before the call.
+ *
+ * Returns:
+ *   FZ_INVALID_ARGUMENT  The series has fewer steps, or struct_bytes is wrong.
+ */
+FZ_NODISCARD int32_t fz_series_step_info(const fz_series *series, uint64_t step, fz_step *info);
+
+/**
+ * Returns in `*step` the position of the step with a name.
+ *
+ * Returns:
+ *   FZ_UNKNOWN_NAME  No step has this name; the error text lists names.
+ */
+FZ_NODISCARD int32_t fz_series_find(const fz_series *series, const char *name, uint64_t *step);
+
+/**
+ * Restores the array of a step. Blocking.
+ *
+ * Parameters:
+ *   `series`              In: from fz_series_open().
+ *   `step`                In: position of the step, from 0.
+ *   `options`             In: options of the decoder, such as `threads`; may be NULL for the
+ *                         defaults.
+ *   `dst`                 Out: the array. Device memory is permitted.
+ *   `dst_capacity_bytes`  In: capacity of `dst`, at least fz_step::original_bytes. Nothing is
+ *                         written beyond it.
+ *   `restored_bytes`      Out: length of the array in bytes.
+ *
+ * The call allocates memory for one container and a workspace; if `dst` is device memory, also for
+ * the array. It compares all checksums.
+ *
+ * On failure the contents of `dst` are undefined.
+ *
+ * Returns:
+ *   FZ_INVALID_ARGUMENT  The series has fewer steps, or an option is out of range.
+ *   FZ_FILE              The error text contains the path and the reason given by the system.
+ *   FZ_CORRUPT, FZ_CHECKSUM, FZ_DST_TOO_SMALL, FZ_MEMORY_LIMIT, FZ_UNSUPPORTED, FZ_NO_THREADS.
+ */
+FZ_NODISCARD
+int32_t fz_series_read(const fz_series *series,
+                       uint64_t step,
+                       const fz_options *options,
+                       void *dst,
+                       uint64_t dst_capacity_bytes,
+                       uint64_t *restored_bytes);
+
+/**
+ * Restores a region of a step. Blocking; the CPU decodes.
+ *
+ * Parameters:
+ *   `series`              In: from fz_series_open().
+ *   `step`                In: position of the step, from 0.
+ *   `origin`, `extent`    In: `ndim` numbers each, as for fz_decompress_region().
+ *   `ndim`                In: number of dimensions of the array.
+ *   `dst`                 Out: the region as an array of its own, x fastest. Device memory is
+ *                         permitted.
+ *   `dst_capacity_bytes`  In: capacity of `dst`, at least the length of the region. Nothing is
+ *                         written beyond it.
+ *   `restored_bytes`      Out: length of the region in bytes.
+ *
+ * The call decodes only the slabs that the region overlaps, each as fz_decompress_region_file()
+ * does.
+ *
+ * Returns:
+ *   FZ_INVALID_ARGUMENT  The series has fewer steps, or the region is not inside the array.
+ *   FZ_FILE              The error text contains the path and the reason given by the system.
+ *   FZ_CORRUPT, FZ_CHECKSUM, FZ_DST_TOO_SMALL, FZ_MEMORY_LIMIT, FZ_UNSUPPORTED.
+ */
+FZ_NODISCARD
+int32_t fz_series_read_region(const fz_series *series,
+                              uint64_t step,
+                              const uint64_t *origin,
+                              const uint64_t *extent,
+                              uint32_t ndim,
+                              void *dst,
+                              uint64_t dst_capacity_bytes,
+                              uint64_t *restored_bytes);
+
+/* ---- Series of steps: appending -------------------------------------------------------------- */
+
+/**
+ * Opens a series to append steps, or creates it. If the file ends with an incomplete step, of a
+ * writer that was interrupted, the function removes this step.
+ *
+ * Parameters:
+ *   `path`    In: the file.
+ *   `sync`    In: 1: each append waits until the disk has the step. 0: it does not, and a power
+ *             failure may damage the steps of this writer.
+ *   `writer`  Out: the writer.
+ *
+ * The file is locked until fz_series_writer_free(), on systems with flock(): a second writer fails.
+ * Readers need no lock.
+ *
+ * Returns:
+ *   FZ_FILE             The error text contains the path and the reason given by the system.
+ *   FZ_NOT_A_CONTAINER  The file exists, is not empty, and is not a series.
+ *   FZ_CORRUPT, FZ_UNSUPPORTED.
+ */
+FZ_NODISCARD int32_t fz_series_writer_open(const char *path, int32_t sync, fz_series_writer **writer);
+
+/**
+ * Closes the file and frees a writer. NULL is permitted. A step that was begun and not ended is
+ * removed.
+ */
+void fz_series_writer_free(fz_series_writer *writer);
+
+/**
+ * Compresses an array and appends it as a step of one slab. Blocking.
+ *
+ * Parameters:
+ *   `writer`     In/out: from fz_series_writer_open().
+ *   `name`       In: the name of the step, or NULL or empty for none: at most 255 bytes of UTF-8
+ *                without control characters, not digits alone, and not the name of another step.
+ *   `plan`       In: encoder from fz_pipeline_finalize(); the step has its element type and shape.
+ *   `workspace`  In/out: created for `plan`. NULL: the call creates a temporary workspace.
+ *   `src`        In: the array. Device memory is permitted.
+ *   `src_bytes`  In: length of the array in bytes.
+ *   `step`       Out: position of the step, from 0.
+ *
+ * The call allocates fz_max_compressed_bytes() in addition to the workspace. On failure the file
+ * has the steps that it had before. Exception: if the disk also rejects the index, later calls fail
+ * with FZ_FILE, and opening the series again restores the index.
+ *
+ * Returns:
+ *   FZ_INVALID_ARGUMENT  Also for an invalid name, and for a name that another step has.
+ *   FZ_PLAN_MISMATCH     Also if a step was begun and not ended.
+ *   FZ_FILE              The error text contains the path and the reason given by the system.
+ *
+ * Also returns the statuses of fz_compress().
+ */
+FZ_NODISCARD
+int32_t fz_series_append(fz_series_writer *writer,
+                         const char *name,
+                         const fz_plan *plan,
+                         fz_workspace *workspace,
+                         const void *src,
+                         uint64_t src_bytes,
+                         uint64_t *step);
+
+/**
+ * Appends a container as a step of one slab. The container may come from any call, also from an
+ * asynchronous one, after it was copied to host memory.
+ *
+ * Parameters:
+ *   `writer`           In/out: from fz_series_writer_open().
+ *   `name`             In: as for fz_series_append().
+ *   `container`        In: the container, in host memory.
+ *   `container_bytes`  In: exact length of the container in bytes.
+ *   `step`             Out: position of the step, from 0.
+ *
+ * Returns:
+ *   FZ_INVALID_ARGUMENT  Also for an invalid name, and for a name that another step has.
+ *   FZ_PLAN_MISMATCH     A step was begun and not ended.
+ *   FZ_FILE              The error text contains the path and the reason given by the system.
+ *
+ * Also returns the statuses of fz_container_info().
+ */
+FZ_NODISCARD
+int32_t fz_series_append_container(fz_series_writer *writer,
+                                   const char *name,
+                                   const void *container,
+                                   uint64_t container_bytes,
+                                   uint64_t *step);
+
+/**
+ * Begins a step of several slabs along the slowest dimension, so that only one slab is in memory at
+ * a time. Write its slabs in order with fz_series_slab(), then end it with fz_series_end(). Until
+ * then, the file has no index, and a reader that opens it searches for the earlier steps.
+ *
+ * Parameters:
+ *   `writer`         In/out: from fz_series_writer_open().
+ *   `name`           In: as for fz_series_append().
+ *   `dtype`          In: element type, an fz_dtype.
+ *   `dims`, `ndim`   In: shape of the whole step, x first, as for fz_pipeline_finalize().
+ *   `slab_rows`      In: length of a slab along the slowest dimension; the last slab has the rest.
+ *
+ * Returns:
+ *   FZ_INVALID_ARGUMENT  Also for an invalid name, for a name that another step has, and if
+ *                        `slab_rows` is 0.
+ *   FZ_PLAN_MISMATCH     Another step was begun and not ended.
+ *   FZ_FILE              The error text contains the path and the reason given by the system.
+ */
+FZ_NODISCARD
+int32_t fz_series_begin(fz_series_writer *writer,
+                        const char *name,
+                        int32_t dtype,
+                        const uint64_t *dims,
+                        uint32_t ndim,
+                        uint64_t slab_rows);
+
+/**
+ * Writes the next slab of the step that was begun.
+ *
+ * Parameters:
+ *   `writer`           In/out: from fz_series_writer_open().
+ *   `container`        In: the container of the slab, in host memory, from fz_compress() or another
+ *                      call.
+ *   `container_bytes`  In: exact length of the container in bytes.
+ *
+ * After FZ_FILE the step is removed. After any other failure you may pass another container.
+ *
+ * Returns:
+ *   FZ_PLAN_MISMATCH  No step was begun, all slabs were written, or the container has another
+ *                     element type or shape than the slab.
+ *   FZ_FILE           The error text contains the path and the reason given by the system.
+ *
+ * Also returns the statuses of fz_container_info().
+ */
+FZ_NODISCARD
+int32_t fz_series_slab(fz_series_writer *writer,
+                       const void *container,
+                       uint64_t container_bytes);
+
+/**
+ * Completes the step that was begun and writes the index.
+ *
+ * Parameters:
+ *   `writer`  In/out: from fz_series_writer_open().
+ *   `step`    Out: position of the step, from 0.
+ *
+ * Returns:
+ *   FZ_PLAN_MISMATCH  No step was begun, or slabs are missing. The step remains begun.
+ *   FZ_FILE           The error text contains the path and the reason given by the system. The
+ *                     step is removed.
+ */
+FZ_NODISCARD int32_t fz_series_end(fz_series_writer *writer, uint64_t *step);
+
+/** Removes the step that was begun. Without such a step the function has no effect. */
+FZ_NODISCARD int32_t fz_series_abandon(fz_series_writer *writer);
 
 #ifdef __cplusplus
 }  // extern "C"

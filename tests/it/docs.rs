@@ -177,12 +177,13 @@ fn pages_are_listed_and_their_blocks_checked() {
                 "choosing.md",
                 "fill-values.md",
                 "other-compressors.md",
+                "series.md",
                 "tuning.md",
                 "install.md",
                 "hdf5.md",
                 "adios2.md",
             ];
-            let is_run = ["python.md", "adios2.md"].contains(&name);
+            let is_run = ["python.md", "series.md", "adios2.md"].contains(&name);
             assert!(language != "python" || is_run, "{name}: Python that no test runs");
             assert!(language != "c++" || name == "adios2.md", "{name}: C++ that no test runs; use cpp");
             assert!(language != "sh" || run.contains(&name), "{name}: commands that no test runs");

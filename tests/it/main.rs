@@ -45,4 +45,6 @@ mod recompression;
 mod reference_reader;
 mod regressions;
 mod rel;
+mod series;
+mod strided;
 mod vectors;
