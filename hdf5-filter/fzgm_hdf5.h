@@ -16,12 +16,13 @@
 #define FZGM_ABS 1      /* |x - x'| <= bound */
 #define FZGM_REL 2      /* |x - x'| <= bound * |x| */
 
-/* Presets. A number never changes its meaning. 5 is reserved, and a plugin that does not have a number refuses it. */
+/* Presets. A number never changes its meaning, and a plugin that does not have a number refuses it. */
 #define FZGM_PRESET_DEFAULT 0   /* what plugins do without a number: pfpl, or no loss */
 #define FZGM_PRESET_PFPL 1      /* FZGM_ABS, FZGM_REL */
-#define FZGM_PRESET_FZ 2        /* FZGM_ABS, as all that follow; differences in two or three dimensions */
+#define FZGM_PRESET_FZ 2        /* FZGM_ABS, as all that follow but 5; differences in two or three dimensions */
 #define FZGM_PRESET_FAST 3      /* for speed */
 #define FZGM_PRESET_HIGH 4      /* for ratio */
+#define FZGM_PRESET_EXACT 5     /* FZGM_LOSSLESS, at a higher ratio; on CPUs only */
 #define FZGM_PRESET_CUSZ 6
 #define FZGM_PRESET_CUSZ_ANS 7
 #define FZGM_PRESET_LC_CR 8

@@ -287,6 +287,11 @@ pub fn shared(k: usize) -> bool {
 /// Stages without device code: a plan for a device is rejected.
 const CPU_ONLY: [&str; 1] = ["exact"];
 
+/// The presets with device code.
+pub fn presets() -> impl Iterator<Item = &'static fzgm::Preset> {
+    fzgm::PRESETS.iter().filter(|p| !CPU_ONLY.contains(&p.name))
+}
+
 /// Compresses and decompresses the array on the device, in blocking calls from host memory and in asynchronous calls
 /// from and to odd addresses in device memory, with chains and without; panics where bytes differ from those of the CPU.
 pub fn agrees(

@@ -15,7 +15,7 @@ fn takes(name: &str, dtype: DType, mode: &str) -> bool {
         "fz" | "cusz" | "cusz_ans" | "lc_speed" | "lc_ratio" | "lc_tp" | "lc_cr" | "cusz_hi_tp"
         | "cusz_hi_cr" | "fast" | "high" => dtype.is_float() && mode != "rel",
         "pfpl" => dtype.is_float(),
-        "bits" => mode.is_empty(),
+        "bits" | "exact" => mode.is_empty(),
         other => panic!("preset {other} is new"),
     }
 }
