@@ -22,7 +22,7 @@
 #define FZGM_PRESET_FZ 2        /* FZGM_ABS, as all that follow but 5; differences in two or three dimensions */
 #define FZGM_PRESET_FAST 3      /* for speed */
 #define FZGM_PRESET_HIGH 4      /* for ratio */
-#define FZGM_PRESET_EXACT 5     /* FZGM_LOSSLESS, at a higher ratio; on CPUs only */
+#define FZGM_PRESET_EXACT 5     /* FZGM_LOSSLESS, at a higher ratio */
 #define FZGM_PRESET_CUSZ 6
 #define FZGM_PRESET_CUSZ_ANS 7
 #define FZGM_PRESET_LC_CR 8

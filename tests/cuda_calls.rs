@@ -6,9 +6,9 @@
 mod common;
 
 use common::fixture::{self, Fixture};
-use common::gpu::{Block, TestStream, cuda, device, presets};
+use common::gpu::{Block, TestStream, cuda, device};
 use common::samples::Content;
-use fzgm::{Array, DType, Decoder, Device, Options, Stream, compress, decompress};
+use fzgm::{Array, DType, Decoder, Device, Options, PRESETS, Stream, compress, decompress};
 use std::sync::{Mutex, PoisonError};
 
 /// One test at a time, on the emulator.
@@ -41,7 +41,7 @@ fn launches() -> u64 {
 fn a_call_neither_waits_nor_allocates_nor_loads() {
     let Some(_alone) = counting() else { return };
     // Every preset, and the modes that resolve their bounds otherwise.
-    let all = presets().zip([DType::F32, DType::F64].into_iter().cycle());
+    let all = PRESETS.iter().zip([DType::F32, DType::F64].into_iter().cycle());
     let all = all.map(|(p, dtype)| (p.name, "noa", if p.lossless { DType::U16 } else { dtype }));
     let others = [
         ("pfpl", "abs", DType::F64),
@@ -99,7 +99,7 @@ fn a_call_neither_waits_nor_allocates_nor_loads() {
 #[test]
 fn a_graph_neither_waits_nor_allocates() {
     let Some(_alone) = counting() else { return };
-    for preset in presets() {
+    for preset in PRESETS {
         let dtype = if preset.lossless { DType::I32 } else { DType::F32 };
         let array = Array::new(dtype, &[70, 90]).unwrap();
         let mut fixture = Fixture::new(&fixture::lossy(preset.name, dtype), &array, &fixture::options());

@@ -51,7 +51,7 @@ const NEEDS: [(&str, &str); 5] = [
     ("high", "highest ratio, and previews"),
     ("pfpl", "mode rel, where it is the default, and any floats"),
     ("bits", "lossless, any element type"),
-    ("exact", "lossless at a higher ratio, any element type, CPUs only"),
+    ("exact", "lossless at a higher ratio, any element type"),
 ];
 
 /// The need that a preset serves, if it is in [`NEEDS`].

@@ -154,6 +154,8 @@ pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut 
 /// - stage lorenzo_quant: up to four times the size of the outlier lists, while it sorts outliers;
 /// - stage multilevel (preset "high"): up to about 7 times the array size, for codes and restored
 ///   values;
+/// - stage exact (preset "exact"): up to about 12 bytes per element and 4 times the array size, for
+///   integers, ranks, codes, and low bits;
 /// - with a workspace of fz_workspace_new(): larger outlier lists, if the lists of the plan are
 ///   full;
 /// - fz_compress_file(): fz_max_compressed_bytes();

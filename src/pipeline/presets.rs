@@ -125,7 +125,7 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "exact",
-        about: "lossless: exact (1, 2 or 3 dimensions), one stage for higher ratios than bits, on CPUs only; any element type",
+        about: "lossless: exact (1, 2 or 3 dimensions), one stage for higher ratios than bits; any element type",
         lossless: true,
         research: false,
         forms: &[(&DType::ALL, include_str!("../../presets/exact.toml"))],

@@ -18,7 +18,7 @@ mod entries;
 #[allow(unreachable_pub)]
 mod walk;
 
-use common::gpu::{self, device};
+use common::gpu::device;
 use fzgm::{Device, Options, Status, device_count, device_info};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -81,7 +81,7 @@ fn is_long() -> bool {
 /// A preset with few launches, and one with outlier lists.
 fn presets() -> Vec<&'static str> {
     if is_long() {
-        return gpu::presets().map(|p| p.name).collect();
+        return fzgm::PRESETS.iter().map(|p| p.name).collect();
     }
     vec!["fast", "fz"]
 }

@@ -75,7 +75,7 @@ fn presets_keep_every_bound_that_they_take_and_name_another_way_for_the_rest() {
             }
         }
     }
-    assert_eq!(kept, SHAPES.len() * (2 * 4 + 11 * (2 * 3) + DType::ALL.len()));
+    assert_eq!(kept, SHAPES.len() * (2 * 4 + 11 * (2 * 3) + 2 * DType::ALL.len()));
 }
 
 /// A preset is for arrays of the type that it was made for.

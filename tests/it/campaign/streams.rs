@@ -2,10 +2,9 @@
 
 use super::{at_full_size, device_alone, note};
 use crate::common::fixture::{Fixture, lossy, options};
-use crate::common::gpu::presets;
 use crate::common::rng::Rng;
 use crate::common::samples::CONTENTS;
-use fzgm::{Array, Container, DType, Device, Options, compress, decompress};
+use fzgm::{Array, Container, DType, Device, Options, PRESETS, compress, decompress};
 use std::time::{Duration, Instant};
 
 const STREAMS: u64 = 4;
@@ -32,7 +31,7 @@ fn shape(dtype: DType, rng: &mut Rng) -> Array {
 
 /// Compresses and restores some arrays of one shape, asynchronously and blocking. Returns their number and bytes.
 fn round(rng: &mut Rng) -> (usize, usize) {
-    let preset = *rng.pick(&presets().collect::<Vec<_>>());
+    let preset = rng.pick(PRESETS);
     let dtypes = if preset.lossless {
         [DType::U8, DType::U16, DType::U32, DType::U64]
     } else {

@@ -9,11 +9,11 @@
 //!   - Other workspaces are not affected.
 
 use crate::common::fixture::{Fixture, lossy, options};
-use crate::common::gpu::{cuda, mine, presets};
+use crate::common::gpu::{cuda, mine};
 use crate::common::rng::Rng;
 use crate::common::samples::CONTENTS;
 use crate::cuda::need_gpu;
-use fzgm::{Array, Container, DType, DeviceSlice, Options, Status, Stream};
+use fzgm::{Array, Container, DType, DeviceSlice, Options, PRESETS, Status, Stream};
 use std::io::Write;
 
 fn rounds() -> usize {
@@ -56,7 +56,7 @@ fn change(
 #[test]
 fn bits_that_flip_between_calls_do_no_harm() {
     need_gpu!();
-    let kinds = presets().flat_map(|preset| {
+    let kinds = PRESETS.iter().flat_map(|preset| {
         let types = if preset.lossless { [DType::U16, DType::U64] } else { [DType::F32, DType::F64] };
         types.map(|dtype| (preset.name, dtype))
     });

@@ -1,17 +1,17 @@
 //! Both directions in a CUDA graph, replayed on other data.
 
 use crate::common::fixture::{Fixture, lossy, options};
-use crate::common::gpu::{mine, presets};
+use crate::common::gpu::mine;
 use crate::common::samples::{self, CONTENTS, Content};
 use crate::cuda::need_gpu;
-use fzgm::{Array, Container, DType, Options};
+use fzgm::{Array, Container, DType, Options, PRESETS};
 
 /// Every preset, in various types and shapes. Replayed data has nothing in common with the data at the
 /// capture of the graph: other codes, other codebooks, other lists of outliers, another range.
 #[test]
 fn a_graph_of_both_directions_is_replayed_on_changing_data() {
     need_gpu!();
-    for (k, preset) in presets().enumerate() {
+    for (k, preset) in PRESETS.iter().enumerate() {
         let dtypes = if preset.lossless { [DType::U64, DType::U16] } else { [DType::F32, DType::F64] };
         for (dtype, dims) in
             dtypes.into_iter().zip([&[6_001][..], &[30, 31, 7], &[67, 61]].into_iter().cycle().skip(k))

@@ -5,11 +5,11 @@
 use crate::common::corpus::Case;
 use crate::common::damage::{damage, garble};
 use crate::common::fixture::{Fixture, lossy, options};
-use crate::common::gpu::{Block, mine, presets};
+use crate::common::gpu::{Block, mine};
 use crate::common::rng::Rng;
 use crate::common::samples::Content;
 use crate::cuda::need_gpu;
-use fzgm::{Array, Container, DType, Device, Encoder, Options, Preset, Status};
+use fzgm::{Array, Container, DType, Device, Encoder, Options, PRESETS, Preset, Status};
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -34,7 +34,7 @@ fn kinds(preset: &Preset) -> [(DType, &'static [u64], Container); 4] {
 fn mutants_of_every_preset_have_the_verdict_of_the_cpu() {
     need_gpu!();
     let (mut seen, mut counts) = (BTreeMap::<Status, usize>::new(), BTreeMap::<&str, usize>::new());
-    for preset in presets() {
+    for preset in PRESETS {
         for (which, (dtype, dims, container)) in kinds(preset).into_iter().enumerate() {
             let chosen: Vec<usize> = (which..count()).step_by(4).filter(|k| mine(k + k / 4)).collect();
             if chosen.is_empty() {
