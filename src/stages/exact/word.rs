@@ -170,7 +170,7 @@ mod tests {
                 let map = Map { kind, gap, factor };
                 for k in 0..(0x7fff - gap) / factor {
                     for sign in if kind == FLOAT { &[0, 0x8000][..] } else { &[0] } {
-                        let element = gap + k * factor | sign;
+                        let element = (gap + k * factor) | sign;
                         let o = map.integer(element);
                         assert_eq!(o, if *sign == 0 { k } else { !k });
                         assert_eq!(map.element(o), element);
