@@ -7,6 +7,27 @@ namespace fz {
 namespace exact {
 constexpr uint32_t EACH = 8, CHUNK = 256 * EACH;
 
+// The consecutive integers of a thread, which it loads and stores at once.
+template <class W> struct __align__(sizeof(W) * EACH < 16 ? sizeof(W) * EACH : 16) Each {
+  W of[EACH];
+  FZ_DEV static Each load(const W* o, uint32_t at, uint32_t end) {
+    if (at + EACH <= end) return *reinterpret_cast<const Each*>(o + at);
+    Each own;
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) own.of[k] = at + k < end ? o[at + k] : (W)0;
+    return own;
+  }
+  FZ_DEV void store(W* o, uint32_t at, uint32_t end) const {
+    if (at + EACH <= end) {
+      *reinterpret_cast<Each*>(o + at) = *this;
+      return;
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++)
+      if (at + k < end) o[at + k] = of[k];
+  }
+};
+
 // The chunks of a block have a multiple of the integers of a thread.
 template <class W> FZ_DEV void sum_x(const Args& a, uint64_t* words) {
   typedef typename Wide<W>::Word T;
@@ -25,11 +46,17 @@ template <class W> FZ_DEV void sum_x(const Args& a, uint64_t* words) {
     const bool is_last = number == OF_ARRAY && turn + 1 == order && writer(head) == BY_X;
     const Map<W> map = head.map<W>(p.kind);
     const multilevel::Target<W> target(output(a, 0), n);
+    const bool whole = target.whole && aligned(target.at, 16);
     const Share share((n + CHUNK - 1) / CHUNK);
     const uint32_t first = share.first * CHUNK, end = min(n, share.end * CHUNK);
     if (!writes) {
       T sum = 0;
-      for (uint32_t i = first + threadIdx.x; i < end; i += blockDim.x) sum += o[i];
+#pragma unroll 2
+      for (uint32_t at = first + threadIdx.x * EACH; at < end; at += CHUNK) {
+        const Each<W> own = Each<W>::load(o, at, end);
+#pragma unroll
+        for (uint32_t k = 0; k < EACH; k++) sum += own.of[k];
+      }
       sum = block_sum_to(sum, reinterpret_cast<T*>(words));
       if (threadIdx.x == blockDim.x - 1) memory.totals[number][blockIdx.x] = sum;
       continue;
@@ -43,21 +70,23 @@ template <class W> FZ_DEV void sum_x(const Args& a, uint64_t* words) {
 #pragma unroll 1
     for (uint32_t from = first; from < end; from += CHUNK) {
       const uint32_t at = from + threadIdx.x * EACH;
-      W own[EACH];
+      Each<W> own = Each<W>::load(o, at, end);
       T sum = 0;
 #pragma unroll
-      for (uint32_t k = 0; k < EACH; k++) {
-        own[k] = at + k < end ? o[at + k] : 0;
-        sum += own[k];
-      }
+      for (uint32_t k = 0; k < EACH; k++) sum += own.of[k];
       const T upto = block_sum_to(sum, reinterpret_cast<T*>(words));
       T s = before + upto - sum;
 #pragma unroll
       for (uint32_t k = 0; k < EACH; k++) {
-        s += own[k];
-        if (at + k >= end) continue;
-        if (is_last) target.put(at + k, map.element((W)s));
-        else o[at + k] = (W)s;
+        s += own.of[k];
+        own.of[k] = is_last ? map.element((W)s) : (W)s;
+      }
+      if (!is_last || whole) {
+        own.store(is_last ? target.at : o, at, end);
+      } else {
+#pragma unroll
+        for (uint32_t k = 0; k < EACH; k++)
+          if (at + k < end) target.put(at + k, own.of[k]);
       }
       __syncthreads();
       if (threadIdx.x == blockDim.x - 1) total = before + upto;

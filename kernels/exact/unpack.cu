@@ -53,18 +53,24 @@ template <class W> FZ_DEV void count_low(const Args& a, uint64_t* words) {
   }
 }
 
-// `bits` bits from bit `bit` on, at most 59.
-FZ_DEV uint64_t field(const Words& words, uint64_t bit, uint32_t bits) {
-  const uint64_t i = bit / 16;
-  const uint32_t shift = bit % 16;
-  uint64_t all = words.two(i);
-  if (shift + bits > 32) all |= (uint64_t)words.two(i + 2) << 32;
-  all >>= shift;
-  if (shift + bits > 64) all |= (uint64_t)words[i + 4] << (64 - shift);
-  return all & ((1ull << bits) - 1);
-}
+// The low bits of a batch, in shared memory of a warp.
+struct LowRoom {
+  uint32_t words[(POINTS * 59 + 31) / 32 + 3];
+  FZ_DEV void load(const Words& low, uint64_t at, uint32_t count) {
+    __syncwarp();
+    for (uint32_t k = threadIdx.x & 31; k < count / 2 + 3; k += 32) words[k] = 2 * k < count ? low.two(at + 2 * k) : 0;
+    __syncwarp();
+  }
+  // `bits` bits from bit `bit` on, at most 59.
+  FZ_DEV uint64_t field(uint32_t bit, uint32_t bits) const {
+    const uint32_t i = bit / 32, shift = bit % 32;
+    uint64_t all = (words[i] | (uint64_t)words[i + 1] << 32) >> shift;
+    if (shift + bits > 64) all |= (uint64_t)words[i + 2] << (64 - shift);
+    return all & ((1ull << bits) - 1);
+  }
+};
 
-template <class W> FZ_DEV void unpack(const Args& a, uint64_t* words, uint64_t* sizes) {
+template <class W> FZ_DEV void unpack(const Args& a, LowRoom& room, uint64_t* words, uint64_t* sizes) {
   const ExactParams& p = params<ExactParams>(a);
   const DecoderMemory memory(a, p);
   if (!is_open(a, memory, p)) return;
@@ -106,7 +112,8 @@ template <class W> FZ_DEV void unpack(const Args& a, uint64_t* words, uint64_t* 
         before += sizes[k];
       }
       uint32_t fields = 0;
-#pragma unroll 1
+      if (of.shift) room.load(low, at, words_of(of.fields, of.shift));
+#pragma unroll
       for (uint32_t j = 0; j < BATCH; j++) {
         const bool filled = of.live && of.filled >> j & 1;
         const uint32_t who = __ballot_sync(ALL, filled);
@@ -116,7 +123,7 @@ template <class W> FZ_DEV void unpack(const Args& a, uint64_t* words, uint64_t* 
           if (filled) {
             const W high = of.code[j] == LONG_CODE ? o[i] : (W)of.code[j];
             W u = (W)(high - (holes ? 1 : 0));
-            if (of.shift) u = (W)((uint64_t)u << of.shift | field(low, 16 * at + (uint64_t)(fields + __popc(who & ((1u << lane) - 1))) * of.shift, of.shift));
+            if (of.shift) u = (W)((uint64_t)u << of.shift | room.field((fields + __popc(who & ((1u << lane) - 1))) * of.shift, of.shift));
             d = form.difference(u);
           }
           o[i] = d;
@@ -136,7 +143,8 @@ extern "C" __global__ void __launch_bounds__(256) exact_count_low(FZ_ARGS) {
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::count_low<decltype(w)>(a, words); });
 }
 extern "C" __global__ void __launch_bounds__(256) exact_unpack(FZ_ARGS) {
+  __shared__ fz::exact::LowRoom rooms[8];
   __shared__ uint64_t words[32], sizes[8];
   if (fz::cancelled(a)) return;
-  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::unpack<decltype(w)>(a, words, sizes); });
+  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::unpack<decltype(w)>(a, rooms[threadIdx.x >> 5], words, sizes); });
 }

@@ -9,6 +9,8 @@ use crate::stages::multilevel::classed::{DECODER_SET_BYTES, ENCODER_SET_BYTES, M
 const THREADS: u32 = 256;
 /// Batches of a section start at a multiple of this number.
 const UNIT: u64 = 256;
+/// The largest number of blocks that code batches: twice those that 132 multiprocessors execute at a time.
+const CODE_BLOCKS: u64 = 2 * 3 * 132;
 /// Steps of the shortest run.
 const SHORTEST: u64 = 8;
 /// Integers of a step.
@@ -120,7 +122,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then("exact_fills", blocks, THREADS)
         .then("exact_fills_before", 1, 1024)
         .then("exact_scale", PARTS, 1024)
-        .then("exact_code", blocks, THREADS)
+        .then("exact_code", blocks.min(CODE_BLOCKS), THREADS)
         .then("exact_count_classes", batches.div_ceil(4096), THREADS)
         .then("exact_tables", 2 * PARTS, 512)
         .then("exact_runs", 1, 32)
