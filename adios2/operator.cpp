@@ -190,7 +190,7 @@ std::vector<std::uint64_t> compression::array_dims(const adios2::Dims &count, co
 
 fzgm::pipeline compression::make_pipeline(std::int32_t dtype) const {
   const bool lossy = !parameters_.lossless() && (dtype == FZ_F32 || dtype == FZ_F64);
-  auto pipeline = fzgm::pipeline::from_preset(lossy ? parameters_.preset : "bits", static_cast<fzgm::dtype>(dtype));
+  auto pipeline = fzgm::pipeline::from_preset(lossy || parameters_.lossless() ? parameters_.preset : "bits", static_cast<fzgm::dtype>(dtype));
   if (!lossy) return pipeline;
   pipeline.set(fzgm::every_stage, "mode", parameters_.mode);
   pipeline.set(fzgm::every_stage, "error_bound", parameters_.accuracy);

@@ -85,12 +85,14 @@ void read_bound(const std::map<std::string, std::string> &given, parameters &rea
     }
     fz_pipeline_free(made);
   }
-  const bool without_loss = mode == "lossless" || preset == "bits" || (mode.empty() && preset.empty() && accuracy.empty());
+  const bool never_loses = preset == "bits" || preset == "exact";
+  const bool without_loss = mode == "lossless" || never_loses || (mode.empty() && preset.empty() && accuracy.empty());
   if (without_loss) {
-    const std::string reason = preset == "bits" ? "preset bits loses nothing" : "mode lossless has no bound";
+    const std::string reason = never_loses ? "preset " + preset + " loses nothing" : "mode lossless has no bound";
     if (!accuracy.empty()) refuse("parameter accuracy is " + accuracy + ", but " + reason + "; leave one of them out");
-    if (preset == "bits" && !mode.empty() && mode != "lossless") refuse("parameter mode is " + mode + ", but " + reason + "; leave one of them out");
-    if (mode == "lossless" && !preset.empty() && preset != "bits") refuse("parameter preset is " + preset + ", but " + reason + "; leave one of them out");
+    if (never_loses && !mode.empty() && mode != "lossless") refuse("parameter mode is " + mode + ", but " + reason + "; leave one of them out");
+    if (mode == "lossless" && !preset.empty() && !never_loses) refuse("parameter preset is " + preset + ", but " + reason + "; leave one of them out");
+    if (never_loses) read.preset = preset;
     return;
   }
   if (accuracy.empty()) {

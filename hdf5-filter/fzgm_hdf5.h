@@ -16,12 +16,13 @@
 #define FZGM_ABS 1      /* |x - x'| <= bound */
 #define FZGM_REL 2      /* |x - x'| <= bound * |x| */
 
-/* Presets. A number never changes its meaning. 5 is reserved. A plugin rejects numbers that it does not support. */
+/* Presets. A number never changes its meaning. A plugin rejects numbers that it does not support. */
 #define FZGM_PRESET_DEFAULT 0   /* the preset if no number is given: pfpl, or lossless */
 #define FZGM_PRESET_PFPL 1      /* FZGM_ABS, FZGM_REL */
-#define FZGM_PRESET_FZ 2        /* FZGM_ABS, like all following presets */
+#define FZGM_PRESET_FZ 2        /* FZGM_ABS, like all following presets except 5 */
 #define FZGM_PRESET_FAST 3      /* for speed */
 #define FZGM_PRESET_HIGH 4      /* for ratio */
+#define FZGM_PRESET_EXACT 5     /* FZGM_LOSSLESS, at a higher ratio */
 #define FZGM_PRESET_CUSZ 6
 #define FZGM_PRESET_CUSZ_ANS 7
 #define FZGM_PRESET_LC_CR 8

@@ -68,12 +68,12 @@ static inline int32_t fzgm_chunks_words(hid_t dataset, unsigned cd[76], size_t *
 
 /* The pipeline of the filter for these words. */
 static inline int32_t fzgm_chunks_pipeline(const unsigned *cd, int32_t dtype, fz_pipeline **pipeline) {
-  static const char *const presets[9] = {"pfpl", "pfpl", "fz", "fast", NULL, NULL, "cusz", "cusz_ans", "lc_cr"};
+  static const char *const presets[9] = {"pfpl", "pfpl", "fz", "fast", NULL, "exact", "cusz", "cusz_ans", "lc_cr"};
   const double bound = fzgm_words_double(cd + 7), threshold = fzgm_words_double(cd + 9);
   const int lossy = bound > 0;
   int32_t rc;
   if (cd[3] > 8 || presets[cd[3]] == NULL) return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "this header does not support the preset of the dataset; use a newer fzgm_hdf5_chunks.h");
-  rc = fz_pipeline_from_preset(lossy ? presets[cd[3]] : "bits", dtype, pipeline);
+  rc = fz_pipeline_from_preset(lossy || cd[3] == FZGM_PRESET_EXACT ? presets[cd[3]] : "bits", dtype, pipeline);
   if (rc != FZ_OK || !lossy) return rc;
   rc = fz_pipeline_set_string(*pipeline, FZ_EVERY_STAGE, "mode", cd[0] == FZGM_REL ? "rel" : "abs");
   if (rc == FZ_OK) rc = fz_pipeline_set_double(*pipeline, FZ_EVERY_STAGE, "error_bound", bound);

@@ -987,11 +987,12 @@ FZ_NODISCARD int32_t fz_pipeline_new(fz_pipeline **pipeline);
  *  "high"  one stage, highest ratio; fz_decompress_preview() reads only the first bytes
  *  "pfpl"  the preset for mode "rel": quantizer, difference, bitshuffle, rze
  *  "bits"  lossless, for every element type: difference, bitshuffle, rze
+ *  "exact" lossless, for every element type, one stage, higher ratio than "bits"
  *
  * "fz", "cusz", "cusz_ans", and "lc_cr" combine lorenzo_quant with published coders. "lc_speed",
  * "lc_ratio", "lc_tp", "cusz_hi_tp", and "cusz_hi_cr" exist for comparisons. All presets except
- * "bits" accept FZ_F32 and FZ_F64 and the modes "abs", "noa", and "prel". Their defaults are mode
- * "noa" and error bound 1e-3.
+ * "bits" and "exact" accept FZ_F32 and FZ_F64 and the modes "abs", "noa", and "prel". Their
+ * defaults are mode "noa" and error bound 1e-3.
  *
  * Returns:
  *   FZ_UNKNOWN_NAME  No such preset; the error text lists the presets.

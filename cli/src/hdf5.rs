@@ -73,7 +73,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 fn print_words(args: &WordsArgs) -> Result<(), Failure> {
     let user = user(args)?;
     let cd = user.words();
-    let cd = if user.mode == Mode::Lossless { &cd[..1] } else { &cd[..] };
+    let alone = user.mode == Mode::Lossless && user.preset == Preset::Auto;
+    let cd = if alone { &cd[..1] } else { &cd[..] };
     let list = cd.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     if args.json {
         let value =
@@ -177,7 +178,8 @@ fn word(text: &str) -> Result<u32, Failure> {
 /// Describes bound and preset.
 fn meaning(user: User) -> String {
     match user.mode {
-        Mode::Lossless => "lossless".into(),
+        Mode::Lossless if user.preset == Preset::Auto => "lossless".into(),
+        Mode::Lossless => format!("lossless, preset {}", user.preset.name()),
         Mode::Abs(bound) => format!("abs {bound:?}, preset {}", user.preset.name()),
         Mode::Rel(bound) => format!("rel {bound:?}, preset {}", user.preset.name()),
     }

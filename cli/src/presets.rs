@@ -46,11 +46,12 @@ pub(crate) fn usual(mode: Option<&str>) -> &'static str {
 }
 
 /// Presets with the needs that they serve.
-const NEEDS: [(&str, &str); 4] = [
+const NEEDS: [(&str, &str); 5] = [
     ("fast", "speed, GPUs, and regions of a file; good ratio"),
     ("high", "highest ratio, and previews"),
     ("pfpl", "mode rel, where it is the default, and any floats"),
     ("bits", "lossless, any element type"),
+    ("exact", "lossless at a higher ratio, any element type"),
 ];
 
 /// The need that a preset serves, if it is in [`NEEDS`].

@@ -23,12 +23,12 @@ from typing import Any, Callable
 
 FILTER_ID = 32770  # H5Z_FILTER_FZGM of fzgm_hdf5.h
 
-# Numbers of the filter. Their meaning never changes. 5 is reserved for preset exact.
+# Numbers of the filter. Their meaning never changes.
 MODES = {"lossless": 0, "abs": 1, "rel": 2}
-PRESETS = {"default": 0, "pfpl": 1, "fz": 2, "fast": 3, "high": 4, "cusz": 6, "cusz_ans": 7, "lc_cr": 8, "high_once": 9}
+PRESETS = {"default": 0, "pfpl": 1, "fz": 2, "fast": 3, "high": 4, "exact": 5, "cusz": 6, "cusz_ans": 7, "lc_cr": 8, "high_once": 9}
 # The default preset of a mode, and all presets that it supports.
 _USUAL = {"lossless": "default", "abs": "fast", "rel": "pfpl"}
-_PRESETS_OF = {"lossless": ("default",), "abs": tuple(PRESETS), "rel": ("default", "pfpl")}
+_PRESETS_OF = {"lossless": ("default", "exact"), "abs": tuple(name for name in PRESETS if name != "exact"), "rel": ("default", "pfpl")}
 _REL = (2.0**-17, 0.25)
 # The upper half of word 4 of a dataset. The lower half is the version of the words.
 _MAGIC = 0x465A
@@ -49,13 +49,13 @@ def words(mode: str = "lossless", bound: float = 0.0, preset: str | None = None)
         raise Error(f"mode is {shown(mode)}; expected one of {', '.join(MODES)}")
     if preset is not None and (not isinstance(preset, str) or preset not in _PRESETS_OF[mode]):
         name = preset if isinstance(preset, str) else ""
-        why = ", which needs a newer plugin" if name == "exact" else f", which mode {mode} does not support" if name in PRESETS else ""
+        why = f", which mode {mode} does not support" if name in PRESETS else ""
         if name.startswith("auto"):
             why = ", which requires the values of an array: fzgm.choose(x, ...) returns preset and bound for them"
         raise Error(f"preset is {shown(preset)}{why}; expected one of {', '.join(_PRESETS_OF[mode])}")
     bound = _real("bound", bound)
     if mode == "lossless":
-        return (0,)
+        return (0, 0, 0, PRESETS["exact"]) if preset == "exact" else (0,)
     if not (math.isfinite(bound) and bound > 0):
         raise Error(f"bound is {bound}; expected a finite number above 0")
     if mode == "rel" and not _REL[0] <= bound <= _REL[1]:
@@ -84,7 +84,8 @@ def filter(
     data    for noa, instead of range: the array to take the range from
     fill_value  for data: values equal to it are excluded from the range. To store a fill value exactly, pass it to ``create_dataset`` as fillvalue
     preset  None: ``"fast"`` with abs and noa, ``"pfpl"`` with rel. With abs and noa also ``"high"`` for a higher ratio, ``"high_once"`` for the
-            highest if every chunk is written whole and once, ``"pfpl"``, ``"fz"``, ``"cusz"``, ``"cusz_ans"``, ``"lc_cr"``. ``"default"`` is number 0
+            highest if every chunk is written whole and once, ``"pfpl"``, ``"fz"``, ``"cusz"``, ``"cusz_ans"``, ``"lc_cr"``. ``"default"`` is number 0.
+            Without a bound also ``"exact"`` for a higher ratio
 
     Element types other than float32 and float64 are lossless in every mode.
     """
@@ -219,7 +220,7 @@ def describe_words(cd: Any) -> str:
     number = cd[3] if len(cd) > 3 else 0
     preset = next((name for name, known in PRESETS.items() if known == number), f"number {number}, which needs a newer plugin")
     if mode == "lossless":
-        return mode
+        return f"{mode}, preset {preset}" if number else mode
     text = f"{mode} {_double(cd, 1):g}, preset {preset}"
     if len(cd) < 12 or cd[4] >> 16 != _MAGIC:
         return text

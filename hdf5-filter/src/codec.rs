@@ -90,6 +90,7 @@ fn pipeline(stored: &Stored) -> fzgm::Result<Pipeline> {
     let mode = match stored.user.mode {
         Mode::Abs(_) if stored.bound > 0.0 => "abs",
         Mode::Rel(_) if stored.bound > 0.0 => "rel",
+        _ if stored.user.preset == Preset::Exact => return preset("exact", stored.element.dtype),
         _ => return preset("bits", stored.element.dtype),
     };
     let name = match stored.user.preset {

@@ -16,6 +16,8 @@ pub(crate) enum Preset {
     Fast = 3,
     /// Interpolation of bin numbers from coarse to fine grids, for ratio.
     High = 4,
+    /// No loss at a higher ratio than without a preset.
+    Exact = 5,
     /// Differences and a Huffman code.
     Cusz = 6,
     /// Differences and range coders.
@@ -26,16 +28,14 @@ pub(crate) enum Preset {
     HighOnce = 9,
 }
 
-/// Reserved for a preset that does not exist yet.
-const EXACT: u32 = 5;
-
 impl Preset {
-    pub(crate) const ALL: [Preset; 9] = [
+    pub(crate) const ALL: [Preset; 10] = [
         Preset::Auto,
         Preset::Pfpl,
         Preset::Fz,
         Preset::Fast,
         Preset::High,
+        Preset::Exact,
         Preset::Cusz,
         Preset::CuszAns,
         Preset::LcCr,
@@ -50,6 +50,7 @@ impl Preset {
             Preset::Fz => "fz",
             Preset::Fast => "fast",
             Preset::High => "high",
+            Preset::Exact => "exact",
             Preset::Cusz => "cusz",
             Preset::CuszAns => "cusz_ans",
             Preset::LcCr => "lc_cr",
@@ -65,20 +66,27 @@ impl Preset {
     /// The preset of a number, if the preset supports the mode.
     pub(crate) fn of(number: u32, mode: Mode) -> Answer<Preset> {
         let Some(preset) = Preset::ALL.into_iter().find(|p| *p as u32 == number) else {
-            let reserved = if number == EXACT { ", reserved for preset exact" } else { "" };
             let known: Vec<String> =
                 Preset::ALL.iter().map(|p| format!("{} ({})", *p as u32, p.name())).collect();
             return Err(format!(
-                "the preset is {number}{reserved}; this plugin supports {}; for other presets, install a newer plugin",
+                "the preset is {number}; this plugin supports {}; for other presets, install a newer plugin",
                 known.join(", ")
             ));
         };
         let advice = match (preset, mode) {
-            (Preset::Auto, _) | (_, Mode::Abs(_)) | (Preset::Pfpl, Mode::Rel(_)) => return Ok(preset),
+            (Preset::Auto, _) | (Preset::Exact, Mode::Lossless) | (Preset::Pfpl, Mode::Rel(_)) => {
+                return Ok(preset);
+            }
+            (Preset::Exact, _) => "pass mode 0 (lossless) and bound 0, or another preset",
+            (_, Mode::Abs(_)) => return Ok(preset),
             (Preset::Pfpl, _) => "pass mode 1 (abs) or 2 (rel), or omit the preset",
             _ => "pass mode 1 (abs), or omit the preset",
         };
-        let mode = if matches!(mode, Mode::Rel(_)) { "2 (rel)" } else { "0 (lossless)" };
+        let mode = match mode {
+            Mode::Lossless => "0 (lossless)",
+            Mode::Abs(_) => "1 (abs)",
+            Mode::Rel(_) => "2 (rel)",
+        };
         Err(format!("preset {number} ({}) does not support mode {mode}; {advice}", preset.name()))
     }
 }

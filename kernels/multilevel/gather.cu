@@ -1,5 +1,6 @@
 // Stage multilevel, encoder: writes the stream from its parts, or the values if these are shorter. A warp copies a run.
 #include "multilevel/encode_run.cuh"
+#include "multilevel/put_section.cuh"
 
 namespace fz {
 namespace multilevel {
@@ -30,67 +31,6 @@ struct StreamPlan {
     __syncthreads();
   }
 };
-
-// Copies words to any place of the output.
-FZ_DEV void copy_run(const Out& out, uint64_t at, const uint16_t* from, uint32_t words) {
-  const uint32_t lane = threadIdx.x & 31;
-  uint8_t* to = out.at + at;
-  if (at + 2ull * words > out.max || !aligned(to, 2)) {
-    for (uint32_t i = lane; i < words; i += 32) out.put<uint16_t>(at + 2ull * i, from[i]);
-    return;
-  }
-  uint16_t* w = reinterpret_cast<uint16_t*>(to);
-  const uint32_t first = aligned(to, 4) ? 0 : min(words, 1u), pairs = (words - first) / 2;
-  if (lane == 0 && first) w[0] = from[0];
-  if (lane == 0 && first + 2 * pairs < words) w[words - 1] = from[words - 1];
-#pragma unroll 4
-  for (uint32_t i = lane; i < pairs; i += 32) {
-    const uint32_t k = first + 2 * i;
-    *reinterpret_cast<uint32_t*>(w + k) = from[k] | (uint32_t)from[k + 1] << 16;
-  }
-}
-
-// Writes the words of a section before its runs.
-FZ_DEV void put_section_head(const Out& out, uint64_t at, const EncoderMemory& memory, uint32_t section) {
-  const uint32_t lane = threadIdx.x & 31;
-  const Coding& c = memory.state->of[section];
-  auto put = [&](uint32_t i, uint32_t word) { out.put<uint16_t>(at + 2ull * i, (uint16_t)word); };
-  uint32_t next = c.has_masks ? 4 : 2;
-  if (lane == 0) {
-    put(0, c.width | c.has_masks << 5 | c.code << 8);
-    put(1, c.table_words);
-    if (c.has_masks) {
-      put(2, c.steps & 0xffff);
-      put(3, c.steps >> 16);
-    }
-  }
-  const uint32_t count = c.mask_runs + c.runs, words = (uint32_t)(((uint64_t)count * c.width + 15) / 16);
-  const uint32_t* sizes = memory.sizes + c.first_mask_run;
-  for (uint32_t i = lane; i < words; i += 32) {
-    // The sizes that have bits in this word.
-    const uint64_t from = 16ull * i, end = from + 16;
-    uint32_t word = 0;
-    for (uint64_t k = from / c.width; k < count && k * c.width < end; k++) {
-      const uint64_t bit = k * c.width;
-      word |= bit >= from ? sizes[k] << (bit - from) : sizes[k] >> (from - bit);
-    }
-    put(next + i, word);
-  }
-  next += words;
-  const EncoderSet& tokens = memory.set(section, c.has_masks);
-  const EncoderSet& masks = memory.set(section, 2);
-  for (uint32_t i = lane; i < c.table_words; i += 32) {
-    uint32_t word = 16 * i < tokens.bits ? tokens.words[i / 2] >> 16 * (i % 2) & 0xffff : 0;
-    if (c.has_masks && 16 * i + 16 > tokens.bits) {
-      // The bits of the second set from this word on, which follow those of the first set.
-      const int64_t bit = (int64_t)16 * i - tokens.bits;
-      const uint32_t first = bit > 0 ? (uint32_t)bit : 0, shift = bit > 0 ? 0 : (uint32_t)-bit;
-      const uint64_t two = masks.words[first / 32] | (uint64_t)(first / 32 + 1 < SET_WORDS ? masks.words[first / 32 + 1] : 0) << 32;
-      word |= (uint32_t)(two >> first % 32) << shift;
-    }
-    put(next + i, word);
-  }
-}
 
 FZ_DEV void put_head(const Out& out, const StreamPlan& stream, const EncoderMemory& memory, const MultilevelParams& p, const MultilevelMetadata& m) {
   const uint32_t lane = threadIdx.x & 31, sections = memory.plan->sections;
@@ -146,7 +86,8 @@ FZ_DEV void gather(const Args& a, StreamPlan& stream) {
 #pragma unroll 1
   for (uint32_t number = warp; number < runs + memory.plan->sections; number += warps) {
     if (number < memory.plan->sections) {
-      put_section_head(out, stream.head + 2 * stream.at[number], memory, number);
+      const Coding& c = state.of[number];
+      put_section_head(out, stream.head + 2 * stream.at[number], c, memory.sizes + c.first_mask_run, memory.set(number, c.has_masks), memory.set(number, 2));
       continue;
     }
     const uint32_t run = number - memory.plan->sections, words = memory.sizes[run];

@@ -1,20 +1,17 @@
 // Stage multilevel, decoder: checks the stream. A block opens a section: it finds the runs and reads the tables.
 #include "multilevel/decoder.cuh"
 #include "multilevel/differences.cuh"
-#include "multilevel/read_tables.cuh"
+#include "multilevel/open_section.cuh"
 
 namespace fz {
 namespace multilevel {
 constexpr uint32_t HEAD_BYTES = 4;
-// Words of tables that are copied to shared memory. The tables of an encoder are not longer.
-constexpr uint32_t TABLE_ROOM = 1024;
 
 struct OpenMemory {
   Plan plan;
-  ReadSet sets[2];
-  uint16_t tables[TABLE_ROOM];
-  uint64_t sums[32], before, at, total, words;
-  uint32_t good, count;
+  SectionRoom room;
+  uint64_t at, words;
+  uint32_t good;
 };
 
 // Checks the config fields that are results of a run.
@@ -62,75 +59,6 @@ FZ_DEV bool read_head(const Args& a, const MultilevelParams& p, const DecoderMem
   return first + 2 * before == have;
 }
 
-// One thread reads the fields of a section.
-FZ_DEV bool read_fields(const MultilevelParams& p, const Words& words, const Section& s, Coding& c, OpenMemory& own) {
-  if (words.count < 2) return false;
-  const uint32_t head = words[0];
-  c.width = head & 31;
-  c.has_masks = head >> 5 & 1;
-  c.code = head >> 8;
-  c.table_words = words[1];
-  if (head & 0xc0) return false;
-  if (s.kind == BASE && (c.has_masks || c.code)) return false;
-  if (s.kind == DIFFERENCES && !c.has_masks) return false;
-  uint64_t next = 2;
-  c.steps = s.steps;
-  if (c.has_masks) {
-    if (words.count < 4) return false;
-    c.steps = words.two(2);
-    next = 4;
-    if (c.steps > s.steps) return false;
-  }
-  const uint64_t per_run = s.kind == BASE ? max(c.steps, 1u) : (uint64_t)(8 + c.code % 8) << c.code / 8;
-  c.per_run = (uint32_t)(per_run < 0x7fffffff ? per_run : 0x7fffffff);
-  c.mask_runs = c.has_masks ? (s.batches + MASK_RUN - 1) / MASK_RUN : 0;
-  c.runs = c.steps / c.per_run + (c.steps % c.per_run != 0);
-  own.count = c.mask_runs + c.runs;
-  const uint64_t sizes = ((uint64_t)own.count * c.width + 15) / 16;
-  if (c.first_mask_run + (uint64_t)own.count > p.runs || next + sizes + c.table_words > words.count) return false;
-  c.head = (uint32_t)next;
-  return true;
-}
-
-// One thread reads the sets of tables of a section.
-FZ_DEV bool read_sets(const Words& tables, const Coding& c, OpenMemory& own) {
-  BitReader bits(tables);
-  if (!own.sets[0].read(bits) || (c.has_masks && !own.sets[1].read(bits))) return false;
-  return (bits.at + 15) / 16 == c.table_words;
-}
-// All threads of a block must call the function.
-FZ_DEV void read_tables(const Words& words, const Coding& c, OpenMemory& own) {
-  const Words far = words.from(c.head + ((uint64_t)own.count * c.width + 15) / 16, c.table_words);
-  const Words near = {reinterpret_cast<const uint8_t*>(own.tables), c.table_words};
-  const bool fits = c.table_words <= TABLE_ROOM;
-  for (uint32_t i = threadIdx.x; fits && i < c.table_words; i += blockDim.x) own.tables[i] = (uint16_t)far[i];
-  __syncthreads();
-  if (threadIdx.x == 0) own.good = read_sets(fits ? near : far, c, own);
-  __syncthreads();
-}
-
-// A block finds the runs of a section. A thread has consecutive runs.
-FZ_DEV bool find_runs(const DecoderMemory& memory, const MultilevelParams& p, const Words& words, const Section& s, Coding& c, OpenMemory& own) {
-  const uint32_t each = (own.count + blockDim.x - 1) / blockDim.x, first = min(own.count, threadIdx.x * each), end = min(own.count, first + each);
-  auto size = [&](uint32_t i) { return words.bits(16ull * c.head + (uint64_t)i * c.width, c.width); };
-  uint64_t sum = 0, before = c.head + ((uint64_t)own.count * c.width + 15) / 16 + c.table_words;
-  for (uint32_t i = first; i < end; i++) sum += size(i);
-  const uint64_t upto = block_sum_to(sum, own.sums);
-  if (threadIdx.x == blockDim.x - 1) own.before = before + upto;
-  uint64_t at = before + upto - sum;
-  for (uint32_t i = first; i < end; i++) {
-    const uint32_t own_size = size(i);
-    memory.sizes[c.first_mask_run + i] = own_size;
-    memory.places[c.first_mask_run + i] = at;
-    at += own_size;
-  }
-  __syncthreads();
-  before = own.before;
-  if (s.kind != DIFFERENCES) return before == words.count;
-  if (threadIdx.x == 0) c.list = c.at + before;
-  return before + 2 <= words.count && words.count - before == list_words(words.two(before), p);
-}
-
 FZ_DEV void open(const Args& a, OpenMemory& own) {
   const MultilevelParams& p = params<MultilevelParams>(a);
   const DecoderMemory memory(a, p);
@@ -174,19 +102,26 @@ FZ_DEV void open(const Args& a, OpenMemory& own) {
     c.first_mask_run = run;
     c.at = own.at;
     c.words = own.words;
-    own.good = read_fields(p, words, s, c, own);
+    own.room.good = read_fields(p.runs > run ? p.runs - run : 0, words, s, c, own.room);
     c.first_run = run + c.mask_runs;
   }
   __syncthreads();
-  if (own.good) read_tables(words, c, own);
-  if (own.good) {
-    own.sets[0].fill(memory.set(section, 0));
-    if (c.has_masks) own.sets[1].fill(memory.set(section, 1));
-    const bool whole = find_runs(memory, p, words, s, c, own);
-    if (threadIdx.x == 0 && !whole) corrupt(a);
-  } else if (threadIdx.x == 0) {
-    corrupt(a);
+  SectionRoom& room = own.room;
+  if (room.good) read_tables(words, c, room);
+  if (!room.good) {
+    if (threadIdx.x == 0) corrupt(a);
+    return;
   }
+  room.sets[0].fill(memory.set(section, 0));
+  if (c.has_masks) room.sets[1].fill(memory.set(section, 1));
+  const uint64_t end = find_runs(memory.sizes, memory.places, words, c, room);
+  if (threadIdx.x != 0) return;
+  bool whole = end == words.count;
+  if (s.kind == DIFFERENCES) {
+    c.list = c.at + end;
+    whole = end + 2 <= words.count && words.count - end == list_words(words.two(end), p);
+  }
+  if (!whole) corrupt(a);
 }
 }  // namespace multilevel
 }  // namespace fz

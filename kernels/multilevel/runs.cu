@@ -1,32 +1,10 @@
 // Stage multilevel, encoder: masks or none, and the runs of all sections, as
 // src/stages/multilevel/section.rs and stream.rs. Writes the metadata.
-#include "multilevel/log2.cuh"
+#include "multilevel/run_plan.cuh"
 #include "multilevel/stencil.cuh"
 
 namespace fz {
 namespace multilevel {
-FZ_DEV uint64_t bytes_of(uint64_t cost) { return (cost + 8 * BIT - 1) / (8 * BIT); }
-FZ_DEV uint64_t root_of(uint64_t n) {
-  uint64_t r = 0;
-  for (int k = 31; k >= 0; k--)
-    if ((r | 1ull << k) * (r | 1ull << k) <= n) r |= 1ull << k;
-  return r;
-}
-// The number of runs of all sections.
-FZ_DEV uint64_t runs_of(uint64_t bytes, uint64_t values) {
-  const uint64_t v = values / bytes;
-  const uint64_t share = v <= 50 ? 20 : v <= 200 ? 20 + (v - 50) / 5 : v <= 2000 ? 50 + (v - 200) / 12 : 200;
-  return bytes * share / (1000 * RUN_BYTES);
-}
-// The least number of steps of the form (8 + m) 2^e that is not below `steps`, as 8e + m.
-FZ_DEV uint32_t code_of_steps(uint32_t steps) {
-  uint32_t e = 0;
-  while (15u << e < steps) e++;
-  uint32_t m = 0;
-  while ((8 + m) << e < steps) m++;
-  return 8 * e + m;
-}
-
 struct RunPlanner {
   uint64_t cost[MOST_SECTIONS], tokens[MOST_SECTIONS], masks[MOST_SECTIONS];
   uint32_t root[MOST_SECTIONS];

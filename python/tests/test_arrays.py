@@ -42,9 +42,10 @@ def assert_bound(x, y, bound, mode, fill=None):
 
 
 @pytest.mark.parametrize("dtype", ALL)
-def test_bits_loses_nothing(dtype):
+@pytest.mark.parametrize("preset", ["bits", "exact"])
+def test_lossless_presets_lose_nothing(preset, dtype):
     x = (field() * 10).astype(dtype)
-    assert same_bits(fzgm.decompress(fzgm.compress(x, preset="bits")), x)
+    assert same_bits(fzgm.decompress(fzgm.compress(x, preset=preset)), x)
 
 
 @pytest.mark.parametrize("preset", BOUNDED)

@@ -30,10 +30,10 @@ def on_host(array):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("preset, dtype", [("fast", "f4"), ("fast", "f8"), ("high", "f4"), ("pfpl", "f8"), ("bits", "i4"), ("bits", "u1")])
+@pytest.mark.parametrize("preset, dtype", [("fast", "f4"), ("fast", "f8"), ("high", "f4"), ("pfpl", "f8"), ("bits", "i4"), ("bits", "u1"), ("exact", "f4"), ("exact", "i2")])
 def test_the_bytes_are_those_of_the_cpu(kind, preset, dtype):
     x = field(dtype="f4").astype(dtype)
-    arguments = {"preset": preset} if preset == "bits" else {"preset": preset, "error_bound": 1e-3}
+    arguments = {"preset": preset} if preset in ("bits", "exact") else {"preset": preset, "error_bound": 1e-3}
     want = fzgm.compress(x, **arguments)
     container = fzgm.compress(kind(x), **arguments)
     assert isinstance(container, fzgm.DeviceArray) and container.dtype == np.uint8 and container.shape == (len(want),)

@@ -123,6 +123,13 @@ pub static PRESETS: &[Preset] = &[
         research: false,
         forms: &[(&[DType::F32, DType::F64], include_str!("../../presets/high.toml"))],
     },
+    Preset {
+        name: "exact",
+        about: "lossless: exact (1, 2 or 3 dimensions), one stage for higher ratios than bits; any element type",
+        lossless: true,
+        research: false,
+        forms: &[(&DType::ALL, include_str!("../../presets/exact.toml"))],
+    },
 ];
 
 impl Preset {
@@ -148,7 +155,7 @@ impl Preset {
 }
 
 /// The preset of this name, listed or not, for arrays of this type and no other. Presets with a bound have
-/// mode `noa` and error bound 1e-3 until these are set, see [`Pipeline::set_everywhere`]; `bits` is lossless.
+/// mode `noa` and error bound 1e-3 until these are set, see [`Pipeline::set_everywhere`]; `bits` and `exact` are lossless.
 ///
 /// # Errors
 /// [`Error::UnknownName`]; [`Error::Unsupported`] for a type that the preset does not compress.

@@ -60,12 +60,12 @@ int main(int argc, char **argv) {
   *reinterpret_cast<void **>(&create) = dlsym(library, "OperatorCreate");
   *reinterpret_cast<void **>(&destroy) = dlsym(library, "OperatorDestroy");
   CHECK(create != nullptr && destroy != nullptr);
-  for (const char *preset : {"fast", "high", "pfpl", "bits"}) {
+  for (const char *preset : {"fast", "high", "pfpl", "bits", "exact"}) {
     for (const std::size_t kib : {4, 1024, 8192, 65536}) {
       const std::size_t ny = 32, nx = kib * 256 / ny, bytes = nx * ny * sizeof(float);
       const auto x = field<float>(nx * ny);
       std::vector<float> y(x.size());
-      const bool lossless = std::string(preset) == "bits";
+      const bool lossless = std::string(preset) == "bits" || std::string(preset) == "exact";
 
       auto pipeline = fzgm::pipeline::from_preset(preset, fzgm::dtype::f32);
       if (!lossless) {

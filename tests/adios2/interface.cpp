@@ -229,6 +229,7 @@ static void texts() {
   wrong({{"mode", "abs"}}, "parameter accuracy is missing for mode abs");
   wrong({{"mode", "lossless"}, {"accuracy", "1"}}, "parameter accuracy is 1, but mode lossless has no bound");
   wrong({{"preset", "bits"}, {"accuracy", "1"}}, "parameter accuracy is 1, but preset bits loses nothing");
+  wrong({{"preset", "exact"}, {"accuracy", "1"}}, "parameter accuracy is 1, but preset exact loses nothing");
   wrong({{"preset", "bits"}, {"mode", "abs"}}, "parameter mode is abs, but preset bits loses nothing");
   wrong({{"preset", "high"}, {"mode", "lossless"}}, "parameter preset is high, but mode lossless has no bound");
   wrong({{"accuracy", "1"}, {"fill", "0"}}, "parameter fill is \"0\"; expected numbers other than 0");

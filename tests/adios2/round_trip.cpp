@@ -57,6 +57,7 @@ template <class F> void variables(F f) {
   f(of_type<double>(), "f64_3d", Dims{10, 12, 25}, Params{{"accuracy", "1e-2"}, {"preset", "pfpl"}, {"threads", "2"}}, 1e-2);
   f(of_type<double>(), "f64_5d", Dims{6, 5, 4, 5, 5}, Params{{"accuracy", "1e-2"}}, 1e-2);
   f(of_type<float>(), "f32_lossless", Dims{3000}, Params{}, 0.0);
+  f(of_type<double>(), "f64_exact", Dims{10, 12, 25}, Params{{"preset", "exact"}}, 0.0);
   f(of_type<float>(), "f32_tiny", Dims{3, 1}, Params{{"accuracy", "1e-2"}}, 1e-2);
   f(of_type<std::complex<float>>(), "c64", Dims{30, 100}, Params{{"accuracy", "1e-2"}}, 1e-2);
   f(of_type<std::complex<double>>(), "c128", Dims{3000}, Params{{"accuracy", "1e-2"}}, 1e-2);

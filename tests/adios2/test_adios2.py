@@ -24,6 +24,7 @@ VARIABLES = (
     ("f64_3d", "f8", (10, 12, 25), {"accuracy": "1e-2", "preset": "pfpl", "threads": "2"}, 1e-2),
     ("f64_5d", "f8", (6, 5, 4, 5, 5), {"accuracy": "1e-2"}, 1e-2),
     ("f32_lossless", "f4", (3000,), {}, 0),
+    ("f64_exact", "f8", (10, 12, 25), {"preset": "exact"}, 0),
     ("f32_tiny", "f4", (3, 1), {"accuracy": "1e-2"}, 1e-2),
     ("c64", "c8", (30, 100), {"accuracy": "1e-2"}, 1e-2),
     ("c128", "c16", (3000,), {"accuracy": "1e-2"}, 1e-2),

@@ -64,7 +64,7 @@ impl Field {
     /// A preset, in a mode and with a bound if it has one, and with the threshold of this field.
     pub fn pipeline(&self, name: &str, mode: &str, eb: f64) -> Pipeline {
         let mut pipeline = preset(name, self.array.dtype()).unwrap();
-        if name == "bits" {
+        if ["bits", "exact"].contains(&name) {
             return pipeline;
         }
         pipeline.set_everywhere("mode", |a| a.set_text("mode", mode)).unwrap();

@@ -58,6 +58,8 @@ fn calls_with_a_workspace_hardly_allocate() {
         "cusz_hi_tp" | "cusz_hi_cr" => (p.name, tiles),
         // Codes and restored values of high lie beside the workspace on a CPU: 22 bytes a value of f32.
         "high" => (p.name, (48 << 20, 48 << 20)),
+        // So do the integers, codes, and low bits of exact.
+        "exact" => (p.name, (48 << 20, 48 << 20)),
         _ => (p.name, small),
     });
     for ((dtype, dims), (name, most)) in all.flat_map(|x| presets.clone().map(move |p| (x, p))) {

@@ -18,6 +18,8 @@ import numpy as np
 import fzgm_hdf5
 from fzgm_hdf5 import FILTER_ID, PRESETS, describe, describe_words, fzgm, words
 
+# Presets of mode abs.
+BOUNDED = [name for name in PRESETS if name != "exact"]
 PLUGIN = os.path.join(os.environ["HDF5_PLUGIN_PATH"], "libh5fzgm.so")
 
 
@@ -68,7 +70,7 @@ class Base(unittest.TestCase):
 class Modes(Base):
     def test_abs_keeps_the_bound_of_every_float(self):
         for dtype in ("<f4", "<f8", ">f4", ">f8"):
-            for preset in (None, *PRESETS):
+            for preset in (None, *BOUNDED):
                 for bound in (1e-1, 1e-3, 1e-6):
                     a = field((120, 200), dtype)
                     b = self.write(a, (60, 100), opts=fzgm(abs=bound, preset=preset))
@@ -104,11 +106,26 @@ class Modes(Base):
             self.assertEqual(self.write(a, (100,)).tobytes(), a.tobytes())
             self.assertEqual(self.write(a, (100,), opts={"compression": FILTER_ID}).tobytes(), a.tobytes())
 
+    def test_exact_is_lossless_and_smaller(self):
+        for dtype in ("<f4", ">f4", "<f8", ">f8", "<i2", ">i4", "<u8", "u1"):
+            a = (field((96, 80)) * 40).astype(dtype)
+            a.reshape(-1)[:3] = [0, 1, 2] if a.dtype.kind in "iu" else [np.nan, -0.0, np.inf]
+            sizes = []
+            for preset in (None, "exact"):
+                self.assertEqual(self.write(a, (96, 40), opts=fzgm(preset=preset)).tobytes(), a.tobytes())
+                with h5py.File(self.path, "r+") as f:
+                    sizes.append(f["d"].id.get_storage_size())
+                    # A chunk that is changed in part is restored and compressed again.
+                    f["d"][10:20] = a[30:40]
+                self.assertEqual(self.read().tobytes(), np.concatenate([a[:10], a[30:40], a[20:]]).tobytes())
+            self.assertLess(sizes[1], sizes[0], dtype)
+        self.assertEqual(self.cd_values()[2][:4], (0, 0, 0, 5))
+
     def test_nan_and_infinities(self):
         for dtype in ("<f4", ">f4", "<f8", ">f8"):
             a = field((10, 100), dtype)
             a[0, :5] = [np.nan, np.inf, -np.inf, 1e30, -1e30]
-            for opts in (fzgm(abs=1e-3, preset=preset) for preset in PRESETS):
+            for opts in (fzgm(preset="exact"), *(fzgm(abs=1e-3, preset=preset) for preset in BOUNDED)):
                 b = self.write(a, (10, 100), opts=opts)
                 self.assertEqual(b[0, :5].tobytes(), a[0, :5].tobytes())
                 self.assertLessEqual(error(a[1:], b[1:]), 1e-3)
@@ -133,7 +150,7 @@ class Types(Base):
         for kind in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"):
             for order in "<>":
                 a = (field((7, 30)) * 20).astype(order + kind)
-                for opts in (fzgm(), fzgm(abs=1.0), fzgm(rel=0.1)):
+                for opts in (fzgm(), fzgm(preset="exact"), fzgm(abs=1.0), fzgm(rel=0.1)):
                     b = self.write(a, (3, 16), opts=opts)
                     self.assertEqual((b.dtype, b.tobytes()), (a.dtype, a.tobytes()))
 
@@ -150,8 +167,9 @@ class Types(Base):
             np.array([np.void(b"12345")] * 33),
             compound,
         ):
-            b = self.write(a, (16,), opts=fzgm(abs=0.5))
-            self.assertEqual(b.tobytes(), a.tobytes(), a.dtype)
+            for opts in (fzgm(abs=0.5), fzgm(preset="exact")):
+                b = self.write(a, (16,), opts=opts)
+                self.assertEqual(b.tobytes(), a.tobytes(), a.dtype)
 
     def test_strings_of_any_length_and_enumerations(self):
         texts = ["a", "bb", "ccc" * 50, "ä"] * 10
@@ -189,7 +207,7 @@ class Shapes(Base):
         shapes += [((2,) * 9, (2,) * 9), ((4, 1, 5, 1, 6, 1), (4, 1, 5, 1, 6, 1)), ((10, 10, 10), (3, 4, 10))]
         for shape, chunks in shapes:
             for dtype in ("f4", ">f8"):
-                for preset in PRESETS:
+                for preset in BOUNDED:
                     a = field(shape, dtype)
                     b = self.write(a, chunks, opts=fzgm(abs=1e-2, preset=preset))
                     self.assertLessEqual(error(a, b), 1e-2, (shape, chunks))
@@ -230,7 +248,7 @@ class Fills(Base):
     def test_fill_values_come_back_bit_for_bit(self):
         for dtype in ("<f4", ">f4", "<f8", ">f8"):
             for fill in (-9999.0, 1e20, 9.969209968386869e36, -1.0, 0.1, 1.1e-3, 7.0, 0.0, np.nan, -99.99, 12345.678):
-                for opts in (*(fzgm(abs=1e-2, preset=preset) for preset in PRESETS), fzgm(rel=1e-2)):
+                for opts in (*(fzgm(abs=1e-2, preset=preset) for preset in BOUNDED), fzgm(rel=1e-2)):
                     a = field((30, 20), dtype)
                     a[::3] = fill
                     b = self.write(a, (20, 20), opts=opts, fillvalue=np.array(fill, dtype)[()])
@@ -396,7 +414,7 @@ class Refusals(Base):
         self.refused("the mode is 17", **cd(17, *halves(1.0)))
         bound = words("abs", 1.0)[:3]
         self.refused("the preset is 99; this plugin supports .*4 \\(high\\).*; for other presets, install a newer plugin", **cd(*bound, 99))
-        self.refused("the preset is 5, reserved for preset exact; .* newer plugin", **cd(*bound, 5))
+        self.refused("preset 5 \\(exact\\) does not support mode 1 \\(abs\\); pass mode 0", **cd(*bound, 5))
         self.refused("preset 2 \\(fz\\) does not support mode 2 \\(rel\\)", **cd(*words("rel", 1e-3)[:3], 2))
         self.refused("preset 3 \\(fast\\) does not support mode 2 \\(rel\\)", **cd(*words("rel", 1e-3)[:3], 3))
         self.refused("preset 3 \\(fast\\) does not support mode 0 \\(lossless\\)", **cd(0, 0, 0, 3))
@@ -463,7 +481,7 @@ class Refusals(Base):
     def test_the_module(self):
         wrong = [({"abs": 1, "rel": 1}, "expected one of them"), ({"noa": 1}, "noa requires either"), ({"abs": 1, "range": (0, 1)}, "without noa")]
         wrong += [({"abs": 1, "preset": name}, "expected one of default, pfpl") for name in ("no", 4, ["fast"])]
-        wrong += [({"abs": 1, "preset": "exact"}, "newer plugin"), ({"rel": 0.1, "preset": "high"}, "which mode rel does not support")]
+        wrong += [({"abs": 1, "preset": "exact"}, "which mode abs does not support"), ({"rel": 0.1, "preset": "high"}, "which mode rel does not support")]
         wrong += [({"abs": "0.1"}, "expected a number"), ({"abs": 0}, "above 0"), ({"rel": 1e-6}, "2\\^-17"), ({"preset": "fast"}, "mode lossless")]
         wrong += [({"noa": 1, "data": [np.nan]}, "give the bound as abs"), ({"noa": 1, "range": (1, 1)}, "above 0")]
         for bad, text in wrong:
@@ -483,14 +501,15 @@ class Described(Base):
         self.assertEqual(words("rel", 1e-3), (2, *halves(1e-3), 1))
         self.assertEqual(words(), (0,))
         for name, number in PRESETS.items():
-            self.assertEqual(words("abs", 1e-3, name)[3], number)
+            mode = ("lossless", 0.0) if name == "exact" else ("abs", 1e-3)
+            self.assertEqual(words(*mode, name)[3], number)
 
     def test_of_words(self):
         self.assertEqual(describe_words([]), "lossless")
         self.assertEqual(describe_words(words("abs", 1e-3, "high")), "abs 0.001, preset high")
         self.assertEqual(describe_words((1, -755914244, 1062232653, 4)), "abs 0.001, preset high")
         self.assertEqual(describe_words((1, *halves(0.5))), "abs 0.5, preset default")
-        self.assertEqual(describe_words((1, *halves(0.5), 5)), "abs 0.5, preset number 5, which needs a newer plugin")
+        self.assertEqual(describe_words((1, *halves(0.5), 10)), "abs 0.5, preset number 10, which needs a newer plugin")
         self.assertEqual(describe_words((7, *halves(0.5))), "unknown mode 7 0.5, preset default")
         with self.assertRaisesRegex(ValueError, "2 cd_values"):
             describe_words([1, 2])
@@ -501,6 +520,7 @@ class Described(Base):
             ({"fillvalue": -999.0}, fzgm(abs=0.01, preset="high"), r"abs 0\.01, preset high; the fill value -999 is exact; ratio \d"),
             ({"fillvalue": 7.0}, fzgm(rel=0.01), r"rel 0\.01, preset pfpl; values of magnitude 7 and above are exact; ratio"),
             ({}, fzgm(), r"lossless; ratio"),
+            ({}, fzgm(preset="exact"), r"lossless, preset exact; ratio"),
             ({"dtype": "i4"}, fzgm(abs=3), r"lossless, because only float32 and float64 have error bounds \(requested: abs 3, preset fast\); ratio"),
             ({"dtype": "f2"}, fzgm(abs=3), r"lossless, because only float32 and float64 have error bounds \(requested: abs 3, preset fast\); ratio"),
             ({}, {}, r"not compressed by fzgm; it has no filters"),

@@ -20,6 +20,9 @@ for preset in default pfpl fz fast high cusz cusz_ans lc_cr high_once; do
   number=$(sed -n "s/^#define FZGM_PRESET_$define  *\([0-9]*\).*/\1/p" "$here/../../hdf5-filter/fzgm_hdf5.h")
   [ "$number" = "${words##*,}" ] || fail "fzgm_hdf5.h has $number for preset $preset, not ${words##*,}"
 done
+cmp <("$python" "$module" words lossless 0 exact) <("$program" hdf5 words --mode lossless --preset exact | sed 1d) || fail "fzgm_hdf5.py and fzgm differ on preset exact"
+[ "$("$program" hdf5 describe 0,0,0,5)" = "lossless, preset exact" ] || fail "fzgm does not explain its words of preset exact"
+grep -q "^#define FZGM_PRESET_EXACT 5 " "$here/../../hdf5-filter/fzgm_hdf5.h" || fail "fzgm_hdf5.h has another number for preset exact"
 for mode in "rel 0.01" lossless; do
   # shellcheck disable=SC2086
   set -- $mode

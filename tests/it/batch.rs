@@ -27,6 +27,7 @@ impl Arrays {
             case("pfpl", DType::F32, &[16, 16, 16], options),
             case("fast", DType::F64, &[33, 17], options),
             case("bits", DType::U16, &[5000], options),
+            case("exact", DType::I32, &[50, 60], options),
             case("high", DType::F32, &[20, 21, 9], options),
             case("fz", DType::F32, &[40, 31], options),
             case("pfpl", DType::F64, &[0], options),

@@ -21,7 +21,7 @@ const SHAPES: [&[u64]; 7] = [
 ];
 
 fn pipelines(dtype: DType) -> impl Iterator<Item = Pipeline> {
-    ["fast", "high", "pfpl", "fz", "cusz_hi_cr", "bits"]
+    ["fast", "high", "pfpl", "fz", "cusz_hi_cr", "bits", "exact"]
         .into_iter()
         .filter_map(move |name| preset(name, dtype).ok())
 }

@@ -114,7 +114,7 @@ impl Case<'_> {
     fn run(&self, [plan, memory, there, back]: [u64; 4]) -> fzgm::Result<Made> {
         let options = Options { threads: self.threads, ..Options::default() };
         let mut pipeline = within(plan, || fzgm::preset(self.preset, self.array.dtype()))?;
-        if self.preset != "bits" {
+        if !["bits", "exact"].contains(&self.preset) {
             let text = format!("{:?}", self.bound);
             within(plan, || pipeline.set_everywhere("mode", |args| args.set_text("mode", self.mode)))?;
             within(plan, || {
@@ -142,7 +142,7 @@ impl Case<'_> {
         let opened = within(back, || Decoder::open(&container, &options))?;
         assert_eq!(opened.array(), &self.array);
         let bound = match self.preset {
-            "bits" => None,
+            "bits" | "exact" => None,
             _ => Some(within(back, || Bound::from_name(self.mode, self.bound))?),
         };
         let judged =

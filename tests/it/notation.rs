@@ -467,6 +467,7 @@ fn presets_are_the_files_of_the_repository() {
         ),
         ("cusz_ans", DType::F64, "lorenzo_quant(mode=noa,zigzag=true) > adm(dtype=u16) > ans"),
         ("bits", DType::I16, "difference(code=negabinary,chunk=16384) > bitshuffle(width=2) > rze"),
+        ("exact", DType::F32, "exact"),
     ];
     for (name, dtype, chain) in chains {
         assert_eq!(preset(name, dtype).unwrap(), Pipeline::from_text(chain).unwrap(), "{name} {dtype}");

@@ -15,7 +15,7 @@ fn takes(name: &str, dtype: DType, mode: &str) -> bool {
         "fz" | "cusz" | "cusz_ans" | "lc_speed" | "lc_ratio" | "lc_tp" | "lc_cr" | "cusz_hi_tp"
         | "cusz_hi_cr" | "fast" | "high" => dtype.is_float() && mode != "rel",
         "pfpl" => dtype.is_float(),
-        "bits" => mode.is_empty(),
+        "bits" | "exact" => mode.is_empty(),
         other => panic!("preset {other} is new"),
     }
 }
@@ -75,7 +75,7 @@ fn presets_keep_every_bound_that_they_take_and_name_another_way_for_the_rest() {
             }
         }
     }
-    assert_eq!(kept, SHAPES.len() * (2 * 4 + 11 * (2 * 3) + DType::ALL.len()));
+    assert_eq!(kept, SHAPES.len() * (2 * 4 + 11 * (2 * 3) + 2 * DType::ALL.len()));
 }
 
 /// A preset is for arrays of the type that it was made for.

@@ -45,6 +45,8 @@ fn bounds_of_a_range_are_rounded_down() {
 fn words_are_described() {
     let fixture = Fixture::new();
     assert_eq!(fixture.run("hdf5 describe").ok(), "lossless\n");
+    assert_eq!(fixture.run("hdf5 describe 0 0 0 5").ok(), "lossless, preset exact\n");
+    assert!(fixture.run("hdf5 words --mode lossless --preset exact").ok().contains("UD=32770,0,4,0,0,0,5\n"));
     assert_eq!(fixture.run("hdf5 describe 1,3539053052,1062232653,4").ok(), "abs 0.001, preset high\n");
     // h5dump prints words as signed numbers.
     assert_eq!(fixture.run("hdf5 describe 1 -755914244 1062232653 4").ok(), "abs 0.001, preset high\n");
@@ -86,7 +88,7 @@ fn invalid_arguments_are_rejected() {
         ("hdf5 words --eb 1e-9 --mode rel", &["2^-17"]),
         ("hdf5 describe t.h5", &["t.h5", "h5dump -pH", "python3 -m fzgm_hdf5 describe"]),
         ("hdf5 describe 1 2", &["2 cd_values"]),
-        ("hdf5 describe 1 0 1072693248 5", &["the preset is 5, reserved for preset exact"]),
+        ("hdf5 describe 1 0 1072693248 5", &["preset 5 (exact) has no mode 1 (abs)", "mode 0"]),
         ("hdf5 describe 1 0 1072693248 3 1180303363 8 4", &["version 3", "newer plugin"]),
     ] {
         fixture.fails(line, 2, says);

@@ -1,16 +1,10 @@
 //! Batches: from numbers to codes, classes, and low bits, and back.
 
 use super::low;
+use super::params::{CLASSES, KEPT, MOST_STEP};
 use super::word::Word;
 use crate::base::error::Fault;
 use crate::stages::multilevel::classed::{Batch, LONG, MOST};
-
-/// Bits of the numbers of a batch on average that its codes keep.
-const KEPT: u32 = 5;
-/// Classes of batches that are not quiet.
-const CLASSES: u32 = 15;
-/// Steps of a scale are shifts, at most this.
-const MOST_STEP: u32 = 3;
 
 /// Bits of a long code of words of `bits` bits; 0: all codes are short.
 pub(super) const fn long_bits(bits: u32) -> u32 {

@@ -1,18 +1,47 @@
 //! The choices of an encoder, from a sample.
 
-use super::params::{FLOAT, MOST_ORDER, SAMPLE};
+use super::params::{FLOAT, MOST_ORDER, SAMPLE, SIGNED};
 use super::predict::{Orders, Shape};
-use super::word::Word;
+use super::word::{Map, Word};
+use crate::base::parallel::Parallel;
 
 /// Elements before a hole's neighbor that the sample looks at.
 const BACK: usize = 32;
+/// Elements of a task that looks at all elements.
+const TASK: usize = 1 << 14;
+
+/// The numbers of differences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Form<W> {
+    /// The difference with the number 0.
+    pub(super) center: W,
+    /// Numbers have no signs.
+    pub(super) plain: bool,
+}
+
+impl<W: Word> Form<W> {
+    pub(super) const SIGNED: Form<W> = Form { center: W::ZERO, plain: false };
+    pub(super) const PLAIN: Form<W> = Form { center: W::ZERO, plain: true };
+
+    #[inline(always)]
+    pub(super) fn number(self, d: W) -> W {
+        let d = d.sub(self.center);
+        if self.plain { d } else { d.zigzag() }
+    }
+
+    #[inline(always)]
+    pub(super) fn difference(self, u: W) -> W {
+        self.center.add(if self.plain { u } else { u.unzigzag() })
+    }
+}
 
 /// How an array is coded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Choice<W> {
     pub(super) orders: Orders,
-    /// The value of holes.
+    /// The integer of holes.
     pub(super) hole: Option<W>,
+    pub(super) form: Form<W>,
     /// Estimated quarters of bits of the whole array.
     pub(super) cost: u64,
 }
@@ -26,12 +55,38 @@ impl Sample {
         Sample((0..n).step_by(stride).take(SAMPLE as usize).collect())
     }
 
-    /// The least magnitude of floats, below which there are few.
-    pub(super) fn gap<W: Word>(&self, element: impl Fn(usize) -> W, kind: u32) -> W {
-        if kind != FLOAT {
-            return W::ZERO;
+    /// The map of elements. Floats have a gap below the least magnitude, and few are in it. A common factor of the sample must be that of
+    /// all elements.
+    pub(super) fn map<W: Word>(
+        &self,
+        element: impl Fn(usize) -> W + Sync,
+        (n, kind): (usize, u32),
+        threads: Parallel<'_>,
+    ) -> Map<W> {
+        let places = || self.0.iter().map(|&i| Map::place(kind, element(i)));
+        let least = places().min().unwrap_or(0);
+        let factor = places().fold(0, |factor, place| divisor(factor, place - least));
+        if factor > 1 {
+            let tasks = n.div_ceil(TASK);
+            let of = |task: usize| {
+                let all = task * TASK..n.min((task + 1) * TASK);
+                // Differences to one place of the sample: those to the least place of all have the same divisors.
+                let (mut least, mut divides) = (least, true);
+                for i in all {
+                    let place = Map::place(kind, element(i));
+                    divides &= place.abs_diff(least) % factor == 0;
+                    least = least.min(place);
+                }
+                (least, divides)
+            };
+            let done = threads.map(tasks, of);
+            if done.iter().all(|(_, divides)| *divides) {
+                let least = done.iter().map(|(least, _)| *least).min().unwrap_or(least);
+                return Map { kind, gap: Map::at(kind, least), factor: W::cut(factor) };
+            }
         }
-        self.0.iter().map(|&i| element(i).fold().magnitude()).min().unwrap_or(W::ZERO)
+        let gap = if kind == FLOAT { Map::at(kind, least) } else { W::ZERO };
+        Map { kind, gap, factor: W::ONE }
     }
 
     fn len(&self) -> u64 {
@@ -65,7 +120,7 @@ impl Sample {
 
     /// The choice that costs least, the first of equals.
     pub(super) fn choose<W: Word>(&self, o: &[W], dims: [usize; 3]) -> Choice<W> {
-        let mut best = Choice { orders: Orders::default(), hole: None, cost: u64::MAX };
+        let mut best = Choice { orders: Orders::default(), hole: None, form: Form::SIGNED, cost: u64::MAX };
         let whole = |cost: u64| (u128::from(cost) * o.len() as u128 / u128::from(self.len().max(1))) as u64;
         for (z, y) in [(false, false), (false, true), (true, false), (true, true)] {
             if y && dims[1] == 1 || z && dims[2] == 1 {
@@ -73,48 +128,89 @@ impl Sample {
             }
             for x in 0..=MOST_ORDER as u8 {
                 let orders = Orders { x, y, z };
-                let cost = whole(self.cost(o, Shape::new(dims), orders));
-                if cost < best.cost {
-                    best = Choice { orders, hole: None, cost };
+                let differences = self.differences(o, Shape::new(dims), orders);
+                for form in forms(&differences) {
+                    let cost = whole(cost(&differences, form));
+                    if cost < best.cost {
+                        best = Choice { orders, hole: None, form, cost };
+                    }
                 }
             }
         }
         if let Some(hole) = self.frequent(o) {
             for x in 0..=1 {
-                let cost = whole(self.cost_with_holes(o, x, hole));
-                if cost < best.cost {
-                    best = Choice { orders: Orders { x, y: false, z: false }, hole: Some(hole), cost };
+                let orders = Orders { x, y: false, z: false };
+                let (differences, marks) = self.with_holes(o, x, hole);
+                for form in forms(&differences) {
+                    let all: u64 = differences.iter().map(|&d| quarters(form.number(d)) + 4).sum();
+                    let cost = whole(all + marks);
+                    if cost < best.cost {
+                        best = Choice { orders, hole: Some(hole), form, cost };
+                    }
                 }
             }
         }
         best
     }
 
-    fn cost<W: Word>(&self, o: &[W], shape: Shape, orders: Orders) -> u64 {
-        let (mut bits, mut others) = (0, 0);
-        for &i in &self.0 {
-            let d = difference(o, shape, orders, i).zigzag();
-            bits += quarters(d);
-            others += u64::from(d != W::ZERO);
-        }
-        // Each that is not zero is marked among those that are.
-        let mark = (self.len() / others.max(1)).max(1).ilog2();
-        bits + 4 * others * u64::from(1 + mark)
+    fn differences<W: Word>(&self, o: &[W], shape: Shape, orders: Orders) -> Vec<W> {
+        self.0.iter().map(|&i| difference(o, shape, orders, i)).collect()
     }
 
-    fn cost_with_holes<W: Word>(&self, o: &[W], x: u8, hole: W) -> u64 {
-        let (mut bits, mut changes) = (0, 0);
+    /// The differences of elements that are no holes, and the cost of the marks of holes.
+    fn with_holes<W: Word>(&self, o: &[W], x: u8, hole: W) -> (Vec<W>, u64) {
+        let (mut differences, mut changes) = (vec![], 0);
         for &i in &self.0 {
             let before = &o[i.saturating_sub(BACK)..i];
             changes += u64::from(before.last().is_some_and(|&b| (b == hole) != (o[i] == hole)));
             if o[i] != hole {
                 let last = before.iter().rev().find(|&&b| b != hole).filter(|_| x > 0);
-                bits += quarters(o[i].sub(last.copied().unwrap_or(W::ZERO)).zigzag()) + 4;
+                differences.push(o[i].sub(last.copied().unwrap_or(W::ZERO)));
             }
         }
-        let mark = (self.len() / changes.max(1)).max(1).ilog2();
-        bits + 4 * changes * u64::from(1 + mark)
+        (differences, 4 * changes * mark(self.len(), changes))
     }
+}
+
+/// Bits of a mark of some of all elements.
+fn mark(all: u64, some: u64) -> u64 {
+    u64::from(1 + (all / some.max(1)).max(1).ilog2())
+}
+
+/// The greatest common divisor.
+fn divisor(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// The forms that are compared: relative to 0, to the median, and to the least difference.
+fn forms<W: Word>(differences: &[W]) -> [Form<W>; 3] {
+    let mut keys: Vec<u64> = differences.iter().map(|d| d.rank_key(SIGNED)).collect();
+    if keys.is_empty() {
+        return [Form::SIGNED; 3];
+    }
+    let middle = keys.len() / 2;
+    let (below, &mut median, _) = keys.select_nth_unstable(middle);
+    let least = below.iter().fold(median, |least, &key| least.min(key));
+    let difference = |key: u64| W::cut(W::cut(key).rank_key(SIGNED));
+    [
+        Form::SIGNED,
+        Form { center: difference(median), plain: false },
+        Form { center: difference(least), plain: true },
+    ]
+}
+
+fn cost<W: Word>(differences: &[W], form: Form<W>) -> u64 {
+    let (mut bits, mut others) = (0, 0);
+    for &d in differences {
+        let u = form.number(d);
+        bits += quarters(u);
+        others += u64::from(u != W::ZERO);
+    }
+    // Each that is not zero is marked among those that are.
+    bits + 4 * others * mark(differences.len() as u64, others)
 }
 
 /// The length of a number in quarters of bits, about.

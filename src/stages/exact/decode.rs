@@ -1,11 +1,12 @@
 //! Kernel `exact_decode`.
 
 use super::batch::{Scale, long_bits, low_words, restore};
+use super::choose::Form;
 use super::low::take;
 use super::params::ExactParams;
 use super::predict::{Orders, Shape, sum};
 use super::stream::{HEAD, Opened, Section};
-use super::word::Word;
+use super::word::{Map, Word};
 use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
 use crate::base::tile::at;
@@ -44,12 +45,12 @@ fn run<W: Word>(call: &mut HostCall<'_>, p: &ExactParams) -> Result<(), Fault> {
         return Ok(());
     }
     let words = words_of(stream)?;
-    let opened = Opened::<W>::new(&words, dims)?;
+    let opened = Opened::<W>::new(&words, dims, p.kind)?;
     let mut table = vec![];
     if let Some((values, section)) = opened.table {
         table = room::<W>(values)?;
         let orders = Orders { x: 1, ..Orders::default() };
-        array(section, [values, 1, 1], orders, Form { hole: None, ascends: true }, &mut table, threads)?;
+        array(section, [values, 1, 1], orders, (None, Form::PLAIN), &mut table, threads)?;
     }
     // In place where the memory is aligned.
     let mut copy = vec![];
@@ -58,8 +59,8 @@ fn run<W: Word>(call: &mut HostCall<'_>, p: &ExactParams) -> Result<(), Fault> {
         copy = room::<W>(n)?;
     }
     let o = if aligned { bytemuck::cast_slice_mut(body) } else { &mut copy[..] };
-    array(opened.array, dims, opened.orders, Form { hole: opened.hole, ascends: false }, o, threads)?;
-    elements(o, opened.table.is_some().then_some(&table[..]), (p.kind, opened.gap), threads)?;
+    array(opened.array, dims, opened.orders, (opened.hole, opened.form), o, threads)?;
+    elements(o, opened.table.is_some().then_some(&table[..]), opened.map, threads)?;
     if !aligned {
         body.copy_from_slice(bytemuck::cast_slice(&copy));
     }
@@ -79,23 +80,15 @@ fn words_of(bytes: &[u8]) -> Result<Cow<'_, [u16]>, Fault> {
     Ok(Cow::Owned(words))
 }
 
-/// The form of the numbers of a section.
-struct Form<W> {
-    hole: Option<W>,
-    /// Differences without signs.
-    ascends: bool,
-}
-
-/// The integers of a section.
+/// The integers of a section, with holes if these have an integer.
 fn array<W: Word>(
     section: Section<'_>,
     dims: [usize; 3],
     orders: Orders,
-    form: Form<W>,
+    (hole, form): (Option<W>, Form<W>),
     o: &mut [W],
     threads: Parallel<'_>,
 ) -> Result<(), Fault> {
-    let Form { hole, ascends } = form;
     let opened = OpenedClasses::read(section.codes, o.len(), long_bits(W::BITS), threads)?;
     let mut low = vec![];
     let bytes = (opened.batches() * size_of::<&[u16]>()) as u64;
@@ -110,7 +103,7 @@ fn array<W: Word>(
         return Err(Fault::Corrupt);
     }
     if let Some(hole) = hole {
-        with_holes(&opened, section.scale, &low, (hole, orders.x > 0), o);
+        with_holes(&opened, section.scale, &low, (hole, orders.x > 0, form), o);
         return Ok(());
     }
     let parts: Vec<_> = o.chunks_mut(TASK * POINTS).enumerate().collect();
@@ -120,9 +113,7 @@ fn array<W: Word>(
         |(), (task, part)| {
             for (batch, part) in (task * TASK..).zip(part.chunks_mut(POINTS)) {
                 restore(&opened.batch(batch), section.scale, low[batch], part, None);
-                if !ascends {
-                    part.iter_mut().for_each(|u| *u = u.unzigzag());
-                }
+                part.iter_mut().for_each(|u| *u = form.difference(*u));
             }
         },
     );
@@ -135,7 +126,7 @@ fn with_holes<W: Word>(
     opened: &OpenedClasses,
     scale: Scale,
     low: &[&[u16]],
-    (hole, differs): (W, bool),
+    (hole, differs, form): (W, bool, Form<W>),
     o: &mut [W],
 ) {
     let (mut holes, mut fill) = ([false; POINTS], W::ZERO);
@@ -145,7 +136,8 @@ fn with_holes<W: Word>(
             if is_hole {
                 *x = hole;
             } else {
-                *x = if differs { fill.add(x.unzigzag()) } else { x.unzigzag() };
+                let d = form.difference(*x);
+                *x = if differs { fill.add(d) } else { d };
                 fill = *x;
             }
         }
@@ -156,7 +148,7 @@ fn with_holes<W: Word>(
 fn elements<W: Word>(
     o: &mut [W],
     table: Option<&[W]>,
-    (kind, gap): (u32, W),
+    map: Map<W>,
     threads: Parallel<'_>,
 ) -> Result<(), Fault> {
     let parts: Vec<_> = o.chunks_mut(TASK * POINTS).collect();
@@ -170,7 +162,7 @@ fn elements<W: Word>(
                     *x = *table.get(rank).ok_or(Fault::Corrupt)?;
                 }
             }
-            part.iter_mut().for_each(|x| *x = x.element(kind, gap));
+            part.iter_mut().for_each(|x| *x = map.element(*x));
             Ok(())
         },
     );

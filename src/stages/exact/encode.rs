@@ -1,12 +1,12 @@
 //! Kernel `exact_encode`.
 
 use super::batch::{Numbers, Scale, long_bits};
-use super::choose::Sample;
+use super::choose::{Form, Sample};
 use super::params::{ExactParams, MOST_ORDER};
 use super::predict::{Orders, Shape, differences};
 use super::stream::{self, Coded, HEAD};
 use super::table;
-use super::word::Word;
+use super::word::{Map, Word};
 use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
 use crate::base::tile::at;
@@ -62,8 +62,9 @@ fn parts<W: Word>(
     threads: Parallel<'_>,
 ) -> Result<Vec<Vec<u16>>, Fault> {
     let sample = Sample::new(src.len() / size_of::<W>());
-    let gap = sample.gap(|i| at::<W>(src, i).unwrap_or(W::ZERO), kind);
-    let o = integers::<W>(src, (kind, gap), threads)?;
+    let n = src.len() / size_of::<W>();
+    let map = sample.map(|i| at::<W>(src, i).unwrap_or(W::ZERO), (n, kind), threads);
+    let o = integers::<W>(src, map, threads)?;
     let mut choice = sample.choose(&o, dims);
     let mut found = if sample.repeats(&o) { table::find(&o, kind)? } else { None };
     if let Some(table) = &found {
@@ -74,21 +75,21 @@ fn parts<W: Word>(
             found = None;
         }
     }
-    let mut parts = vec![stream::head(choice, gap, found.as_ref().map(|table| table.values.len()))];
+    let mut parts = vec![stream::head(choice, map, found.as_ref().map(|table| table.values.len()))];
     if let Some(table) = &found {
         let orders = Orders { x: 1, ..Orders::default() };
         let dims = [table.values.len(), 1, 1];
-        let of = Section { o: &table.values, dims, orders, hole: None, ascends: true };
+        let of = Section { o: &table.values, dims, orders, hole: None, form: Form::PLAIN };
         of.code(threads)?.append(&mut parts);
     }
     let o = found.as_ref().map_or(&o, |table| &table.ranks);
-    let of = Section { o, dims, orders: choice.orders, hole: choice.hole, ascends: false };
+    let of = Section { o, dims, orders: choice.orders, hole: choice.hole, form: choice.form };
     of.code(threads)?.append(&mut parts);
     Ok(parts)
 }
 
 /// The elements as integers.
-fn integers<W: Word>(src: &[u8], (kind, gap): (u32, W), threads: Parallel<'_>) -> Result<Vec<W>, Fault> {
+fn integers<W: Word>(src: &[u8], map: Map<W>, threads: Parallel<'_>) -> Result<Vec<W>, Fault> {
     let mut o = room::<W>(src.len() / size_of::<W>())?;
     let parts: Vec<_> = o.chunks_mut(TASK).zip(src.chunks(TASK * size_of::<W>())).collect();
     threads.each(
@@ -96,7 +97,7 @@ fn integers<W: Word>(src: &[u8], (kind, gap): (u32, W), threads: Parallel<'_>) -
         || (),
         |(), (o, src)| {
             bytemuck::cast_slice_mut(o).copy_from_slice(src);
-            o.iter_mut().for_each(|o| *o = o.integer(kind, gap));
+            o.iter_mut().for_each(|o| *o = map.integer(*o));
         },
     );
     Ok(o)
@@ -108,8 +109,7 @@ struct Section<'a, W> {
     dims: [usize; 3],
     orders: Orders,
     hole: Option<W>,
-    /// Differences have no signs.
-    ascends: bool,
+    form: Form<W>,
 }
 
 /// The numbers of a batch.
@@ -132,17 +132,13 @@ impl<W: Word> Section<'_, W> {
         let Some(hole) = self.hole else {
             let buffer = &mut room.buffer[..n + usize::from(self.orders.x)];
             let d = differences(self.o, Shape::new(self.dims), self.orders, first, buffer);
-            if self.ascends {
-                u.copy_from_slice(d);
-            } else {
-                u.iter_mut().zip(d).for_each(|(u, d)| *u = d.zigzag());
-            }
+            u.iter_mut().zip(d).for_each(|(u, &d)| *u = self.form.number(d));
             return Numbers { u, holes: None };
         };
         for ((&x, u), is_hole) in self.o[first..first + n].iter().zip(&mut *u).zip(&mut *holes) {
             *is_hole = x == hole;
             if !*is_hole {
-                *u = if self.orders.x > 0 { x.sub(*fill) } else { x }.zigzag();
+                *u = self.form.number(if self.orders.x > 0 { x.sub(*fill) } else { x });
                 *fill = x;
             }
         }

@@ -4,6 +4,7 @@
 mod batch;
 mod choose;
 mod decode;
+mod device;
 mod encode;
 mod low;
 mod params;
@@ -47,8 +48,10 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "exact_encode", host: encode::encode, role: alone, device: |_| None };
-static DECODE: Kernel = Kernel { name: "exact_decode", host: decode::decode, role: alone, device: |_| None };
+static ENCODE: Kernel =
+    Kernel { name: "exact_encode", host: encode::encode, role: alone, device: device::encode };
+static DECODE: Kernel =
+    Kernel { name: "exact_decode", host: decode::decode, role: alone, device: device::decode };
 
 const PORTS: &[&str] = &["stream"];
 
@@ -87,14 +90,15 @@ impl BoundExact {
         self.dims.iter().product::<u64>() * self.element.bytes()
     }
 
-    fn launch(&self) -> ExactParams {
+    fn launch(&self, decodes: bool) -> ExactParams {
         let kind = match self.element {
             DType::F32 | DType::F64 => FLOAT,
             element if element == element.unsigned() => UNSIGNED,
             _ => SIGNED,
         };
         let dims = shape::ones_last(self.dims).map(|d| self.dims[d]);
-        ExactParams { dims, width: self.element.bytes() as u32, kind }
+        let [table_runs, runs] = device::most_runs(dims, self.element.bytes(), decodes);
+        ExactParams { dims, width: self.element.bytes() as u32, kind, table_runs, runs }
     }
 }
 
@@ -158,11 +162,11 @@ impl BoundStage for BoundExact {
     }
 
     fn encode(&self, io: Ports<'_>, ctx: &mut LoweringContext<'_>) -> Result<()> {
-        ctx.launch(&ENCODE, &self.launch(), io.inputs, io.outputs)
+        ctx.launch(&ENCODE, &self.launch(false), io.inputs, io.outputs)
     }
 
     fn decode(&self, io: Ports<'_>, ctx: &mut LoweringContext<'_>) -> Result<()> {
-        ctx.launch(&DECODE, &self.launch(), io.outputs, io.inputs)
+        ctx.launch(&DECODE, &self.launch(true), io.outputs, io.inputs)
     }
 
     fn config(&self, _: Ports<'_>) -> Result<Config> {

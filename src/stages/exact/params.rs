@@ -1,4 +1,5 @@
-//! Parameters and constants of stage `exact`.
+//! Parameters and constants of stage `exact` on the CPU and the GPU; `kernels/exact/params.h` is generated from
+//! this file.
 
 // cbindgen exports constants that are public.
 #![allow(unreachable_pub)]
@@ -15,6 +16,19 @@ pub const MOST_ORDER: u32 = 3;
 pub const UNSIGNED: u32 = 0;
 pub const SIGNED: u32 = 1;
 pub const FLOAT: u32 = 2;
+/// Bits of the numbers of a batch on average that its codes keep.
+pub const KEPT: u32 = 5;
+/// Classes of batches that are not quiet.
+pub const CLASSES: u32 = 15;
+/// Steps of a scale are shifts, at most this.
+pub const MOST_STEP: u32 = 3;
+/// Bytes of the first word.
+pub const HEAD_BYTES: u32 = 2;
+/// Blocks of functions that process the whole array, at most.
+pub const BLOCKS: u32 = 1056;
+/// Bytes of structures in the memory of a device.
+pub const STATE_BYTES: u64 = 1 << 12;
+pub const ZEROED_BYTES: u64 = 10432;
 
 /// Parameters of all kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -25,5 +39,9 @@ pub(crate) struct ExactParams {
     /// Bytes of an element.
     pub width: u32,
     pub kind: u32,
+    /// The largest numbers of runs and mask runs on a device: of the table, and of the whole stream. 0: the array is too long for a
+    /// device.
+    pub table_runs: u32,
+    pub runs: u32,
 }
-const _: () = assert!(size_of::<ExactParams>() == 32);
+const _: () = assert!(size_of::<ExactParams>() == 40);

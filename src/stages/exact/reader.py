@@ -39,20 +39,24 @@ class Exact:
 
     def elements(self, words):
         head = words.number(1)
-        order, y, z, holes, table, gapped = head & 3, *(head >> i & 1 for i in range(2, 7))
-        require(head & 0x7f80 == 0 and head >> 15, f"Exact: first word {head:#x}")
+        order, y, z, holes, table, gapped, centered, plain, scaled = head & 3, *(head >> i & 1 for i in range(2, 10))
+        require(head & 0x7c00 == 0 and head >> 15, f"Exact: first word {head:#x}")
         require(y <= (self.dims[1] > 1) and z <= (self.dims[2] > 1), "Exact: differences along no axis")
         require(not holes or order < 2 and not y and not z, "Exact: holes and differences of differences")
         values = words.number(2) if table else 1
-        require(1 <= values <= 1 << 20, f"Exact: a table of {values} values")
-        gap, hole = (words.number(-(-self.bits // 16)) if there else 0 for there in (gapped, holes))
-        require(gap < 1 << self.bits - 1 and hole < 1 << self.bits, "Exact: a gap or a hole that is too large")
+        require(1 <= values <= min(self.n, 1 << 20), f"Exact: a table of {values} values")
         mask = (1 << self.bits) - 1
+        numbers = [words.number(-(-self.bits // 16)) if there else 0 for there in (gapped, scaled, holes, centered)]
+        require(max(numbers) <= mask, "Exact: a number that is too large")
+        gap, factor, hole, center = numbers
+        is_float = self.dtype in (F32, F64)
+        require(not is_float or gap <= mask >> 1, "Exact: a gap that is too large")
+        require(not scaled or factor > 1, f"Exact: factor {factor}")
         if table:
             levels = list(itertools.accumulate(self.section(words, values)))
         numbers = self.section(words, self.n, holes)
         require(not words.words, "Exact: words behind the last section")
-        found = [u if u is None else unzigzag(u) for u in numbers]
+        found = [u if u is None else center + (u if plain else unzigzag(u)) for u in numbers]
         if holes:
             last = 0
             for i, d in enumerate(found):
@@ -73,13 +77,14 @@ class Exact:
         if table:
             require(max(found) < values, "Exact: a rank beyond the table")
             found = [levels[rank] & mask for rank in found]
-        return [self.element(o, gap) for o in found] if self.dtype in (F32, F64) else found
+        factor = factor or 1
+        return [self.element(o, gap, factor) for o in found] if is_float else [o * factor + gap & mask for o in found]
 
-    def element(self, o, gap):
+    def element(self, o, gap, factor):
         half = 1 << self.bits - 1
         negative = o >= half
         m = 2 * half - 1 - o if negative else o
-        return (m + gap if m < half - gap else m - (half - gap)) + negative * half
+        return (m * factor + gap) % half + negative * half
 
     def section(self, words, n, holes=0):
         """The numbers of a section; None in place of holes."""

@@ -1,11 +1,11 @@
 //! The stream: a first word with numbers, then the sections of the table and of the array.
 
 use super::batch::Scale;
-use super::choose::Choice;
+use super::choose::{Choice, Form};
 use super::low::{take, take_number};
-use super::params::TABLE;
+use super::params::{FLOAT, HEAD_BYTES, TABLE};
 use super::predict::Orders;
-use super::word::Word;
+use super::word::{Map, Word};
 use crate::base::error::Fault;
 
 /// Fields of the first word. A word of 0 is followed by the values.
@@ -15,9 +15,13 @@ const Z: u16 = 1 << 3;
 const HOLE: u16 = 1 << 4;
 const TABLED: u16 = 1 << 5;
 const GAP: u16 = 1 << 6;
+const CENTER: u16 = 1 << 7;
+const PLAIN: u16 = 1 << 8;
+const FACTOR: u16 = 1 << 9;
+const KNOWN: u16 = CODED | X | Y | Z | HOLE | TABLED | GAP | CENTER | PLAIN | FACTOR;
 const CODED: u16 = 1 << 15;
 /// Bytes before the values.
-pub(super) const HEAD: usize = 2;
+pub(super) const HEAD: usize = HEAD_BYTES as usize;
 /// Words of a length, and of the number of values of a table.
 const LENGTH: usize = 4;
 const COUNT: usize = 2;
@@ -31,19 +35,23 @@ fn value_words(bits: u32) -> usize {
     bits.div_ceil(16) as usize
 }
 
-pub(super) fn head<W: Word>(choice: Choice<W>, gap: W, table: Option<usize>) -> Vec<u16> {
-    let flag = |set: bool, bit: u16| if set { bit } else { 0 };
-    let Orders { x, y, z } = choice.orders;
-    let flags = flag(gap != W::ZERO, GAP) | flag(choice.hole.is_some(), HOLE) | flag(table.is_some(), TABLED);
-    let mut words = vec![CODED | u16::from(x) | flag(y, Y) | flag(z, Z) | flags];
+pub(super) fn head<W: Word>(choice: Choice<W>, map: Map<W>, table: Option<usize>) -> Vec<u16> {
+    let Choice { orders: Orders { x, y, z }, hole, form, .. } = choice;
+    let numbers = [
+        (GAP, Some(map.gap).filter(|gap| *gap != W::ZERO)),
+        (FACTOR, Some(map.factor).filter(|factor| *factor != W::ONE)),
+        (HOLE, hole),
+        (CENTER, Some(form.center).filter(|center| *center != W::ZERO)),
+    ];
+    let flags = [(Y, y), (Z, z), (TABLED, table.is_some()), (PLAIN, form.plain)];
+    let flags = flags.into_iter().chain(numbers.map(|(flag, number)| (flag, number.is_some())));
+    let set = flags.filter(|(_, is_set)| *is_set).fold(CODED | u16::from(x), |all, (flag, _)| all | flag);
+    let mut words = vec![set];
     if let Some(values) = table {
         put(&mut words, values as u64, COUNT);
     }
-    if gap != W::ZERO {
-        put(&mut words, gap.wide(), value_words(W::BITS));
-    }
-    if let Some(hole) = choice.hole {
-        put(&mut words, hole.wide(), value_words(W::BITS));
+    for number in numbers.into_iter().filter_map(|(_, number)| number) {
+        put(&mut words, number.wide(), value_words(W::BITS));
     }
     words
 }
@@ -78,54 +86,60 @@ pub(super) struct Section<'a> {
 pub(super) struct Opened<'a, W> {
     pub(super) orders: Orders,
     pub(super) hole: Option<W>,
-    pub(super) gap: W,
+    pub(super) form: Form<W>,
+    pub(super) map: Map<W>,
     /// The number of values, and their section.
     pub(super) table: Option<(usize, Section<'a>)>,
     pub(super) array: Section<'a>,
 }
 
+/// A value in front, or another one if it is not there.
+fn value<W: Word>(rest: &mut &[u16], is_there: bool, other: W) -> Result<W, Fault> {
+    let wide = if is_there { take_number(rest, value_words(W::BITS))? } else { other.wide() };
+    if W::cut(wide).wide() == wide { Ok(W::cut(wide)) } else { Err(Fault::Corrupt) }
+}
+
+fn section<'a>(rest: &mut &'a [u16], bits: u32) -> Result<Section<'a>, Fault> {
+    let length =
+        |rest: &mut &'a [u16]| usize::try_from(take_number(rest, LENGTH)?).map_err(|_| Fault::Corrupt);
+    let scale = Scale::read(take_number(rest, 1)? as u16, bits)?;
+    let (codes, low) = (length(rest)?, length(rest)?);
+    Ok(Section { scale, codes: take(rest, codes)?, low: take(rest, low)? })
+}
+
 impl<'a, W: Word> Opened<'a, W> {
-    /// Opens a stream without values bit for bit.
-    pub(super) fn new(words: &'a [u16], dims: [usize; 3]) -> Result<Opened<'a, W>, Fault> {
+    /// Opens a stream without values bit for bit, of elements of a kind.
+    pub(super) fn new(words: &'a [u16], dims: [usize; 3], kind: u32) -> Result<Opened<'a, W>, Fault> {
         let mut rest = words;
-        let &[head] = take(&mut rest, 1)? else { return Err(Fault::Corrupt) };
-        let orders = Orders { x: (head & X) as u8, y: head & Y != 0, z: head & Z != 0 };
-        let (has_hole, has_table) = (head & HOLE != 0, head & TABLED != 0);
-        let known = CODED | X | Y | Z | HOLE | TABLED | GAP;
+        let head = take_number(&mut rest, 1)? as u16;
+        let has = |flag: u16| head & flag != 0;
+        let orders = Orders { x: (head & X) as u8, y: has(Y), z: has(Z) };
         let no_such_axis = orders.y && dims[1] == 1 || orders.z && dims[2] == 1;
-        if head & CODED == 0
-            || head & !known != 0
+        if !has(CODED)
+            || head & !KNOWN != 0
             || no_such_axis
-            || has_hole && (orders.x > 1 || orders.y || orders.z)
+            || has(HOLE) && (orders.x > 1 || orders.y || orders.z)
         {
             return Err(Fault::Corrupt);
         }
-        let values = if has_table { take_number(&mut rest, COUNT)? } else { 0 };
-        if has_table && !(1..=u64::from(TABLE)).contains(&values) {
+        let values = if has(TABLED) { take_number(&mut rest, COUNT)? } else { 1 };
+        let most = u64::from(TABLE).min(dims.iter().product::<usize>() as u64);
+        if !(1..=most).contains(&values) {
             return Err(Fault::Corrupt);
         }
-        let mut value = |is_there: bool| {
-            let wide = if is_there { take_number(&mut rest, value_words(W::BITS))? } else { 0 };
-            if W::cut(wide).wide() == wide { Ok(W::cut(wide)) } else { Err(Fault::Corrupt) }
-        };
-        let gap = value(head & GAP != 0)?;
-        let hole = has_hole.then(|| value(true)).transpose()?;
-        if gap.is_negative() {
+        let gap = value(&mut rest, has(GAP), W::ZERO)?;
+        let factor = value(&mut rest, has(FACTOR), W::ONE)?;
+        if kind == FLOAT && gap != gap & W::LOW || has(FACTOR) && factor.wide() < 2 {
             return Err(Fault::Corrupt);
         }
-        let mut section = || {
-            let length = |rest: &mut &'a [u16]| {
-                usize::try_from(take_number(rest, LENGTH)?).map_err(|_| Fault::Corrupt)
-            };
-            let scale = Scale::read(take_number(&mut rest, 1)? as u16, W::BITS)?;
-            let (codes, low) = (length(&mut rest)?, length(&mut rest)?);
-            Ok(Section { scale, codes: take(&mut rest, codes)?, low: take(&mut rest, low)? })
-        };
-        let table = if has_table { Some((values as usize, section()?)) } else { None };
-        let array = section()?;
+        let hole = has(HOLE).then(|| value(&mut rest, true, W::ZERO)).transpose()?;
+        let center = value(&mut rest, has(CENTER), W::ZERO)?;
+        let table = if has(TABLED) { Some((values as usize, section(&mut rest, W::BITS)?)) } else { None };
+        let array = section(&mut rest, W::BITS)?;
         if !rest.is_empty() {
             return Err(Fault::Corrupt);
         }
-        Ok(Opened { orders, hole, gap, table, array })
+        let (form, map) = (Form { center, plain: has(PLAIN) }, Map { kind, gap, factor });
+        Ok(Opened { orders, hole, form, map, table, array })
     }
 }

@@ -3,16 +3,24 @@
 use super::params::{FLOAT, UNSIGNED};
 use bytemuck::Pod;
 use std::fmt::Debug;
+use std::ops::{BitAnd, BitOr, BitXor};
 
 /// An integer modulo 2^w.
-pub(super) trait Word: Pod + Ord + Send + Sync + Debug {
+pub(super) trait Word:
+    Pod + Ord + Send + Sync + Debug + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self>
+{
     const BITS: u32;
     const ZERO: Self;
+    const ONE: Self;
+    /// All bits but the highest one.
+    const LOW: Self;
     fn add(self, other: Self) -> Self;
     fn sub(self, other: Self) -> Self;
-    /// The bits of a float with those of the magnitude inverted if it is negative: integers in the order of floats.
-    fn fold(self) -> Self;
-    fn is_negative(self) -> bool;
+    fn times(self, other: Self) -> Self;
+    /// The quotient of numbers without signs; `other` is not 0.
+    fn over(self, other: Self) -> Self;
+    /// All bits are the highest one.
+    fn sign(self) -> Self;
     fn zigzag(self) -> Self;
     fn unzigzag(self) -> Self;
     /// The number of bits without leading zeros.
@@ -22,39 +30,57 @@ pub(super) trait Word: Pod + Ord + Send + Sync + Debug {
     /// The low bits.
     fn cut(wide: u64) -> Self;
 
-    /// The complement of a negative integer, and any other integer itself.
-    #[inline(always)]
-    fn magnitude(self) -> Self {
-        if self.is_negative() { Self::ZERO.sub(self).sub(Self::cut(1)) } else { self }
-    }
-
-    /// The integer of the bits of an element. Floats of magnitudes below `gap` are at the ends, all others move together.
-    #[inline(always)]
-    fn integer(self, kind: u32, gap: Self) -> Self {
-        if kind != FLOAT {
-            return self;
-        }
-        let o = self.fold();
-        let far = if o.magnitude() < gap { Self::cut(1 << (Self::BITS - 1)) } else { Self::ZERO };
-        if self.is_negative() { o.add(gap).sub(far) } else { o.sub(gap).add(far) }
-    }
-
-    /// Undoes [`Word::integer`].
-    #[inline(always)]
-    fn element(self, kind: u32, gap: Self) -> Self {
-        if kind != FLOAT {
-            return self;
-        }
-        let half = Self::cut(1 << (Self::BITS - 1));
-        let magnitude = self.magnitude();
-        let own = if magnitude < half.sub(gap) { magnitude.add(gap) } else { magnitude.sub(half.sub(gap)) };
-        if self.is_negative() { own.add(half) } else { own }
-    }
-
-    /// A number whose order is that of the elements.
+    /// A number whose order is that of signed integers, or of unsigned ones.
     #[inline(always)]
     fn rank_key(self, kind: u32) -> u64 {
         if kind == UNSIGNED { self.wide() } else { self.wide() ^ 1 << (Self::BITS - 1) }
+    }
+}
+
+/// The map between elements and integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Map<W> {
+    pub(super) kind: u32,
+    /// The element, or the magnitude of a float, that becomes 0.
+    pub(super) gap: W,
+    /// The distance of elements, or of magnitudes, that become neighbors.
+    pub(super) factor: W,
+}
+
+impl<W: Word> Map<W> {
+    #[inline(always)]
+    fn divided(self, d: W) -> W {
+        if self.factor == W::ONE { d } else { d.over(self.factor) }
+    }
+
+    /// The integer of the bits of an element.
+    #[inline(always)]
+    pub(super) fn integer(self, element: W) -> W {
+        if self.kind != FLOAT {
+            return self.divided(element.sub(self.gap));
+        }
+        self.divided((element & W::LOW).sub(self.gap) & W::LOW) ^ element.sign()
+    }
+
+    /// Undoes [`Map::integer`].
+    #[inline(always)]
+    pub(super) fn element(self, o: W) -> W {
+        if self.kind != FLOAT {
+            return o.times(self.factor).add(self.gap);
+        }
+        let magnitude = (o ^ o.sign()).times(self.factor).add(self.gap) & W::LOW;
+        magnitude | o ^ (o & W::LOW)
+    }
+
+    /// A number of an element whose differences have the factor: for floats the magnitude.
+    #[inline(always)]
+    pub(super) fn place(kind: u32, element: W) -> u64 {
+        if kind == FLOAT { (element & W::LOW).wide() } else { element.rank_key(kind) }
+    }
+
+    /// The element of a number of [`Map::place`].
+    pub(super) fn at(kind: u32, place: u64) -> W {
+        if kind == FLOAT { W::cut(place) } else { W::cut(W::cut(place).rank_key(kind)) }
     }
 }
 
@@ -63,6 +89,8 @@ macro_rules! words {
         impl Word for $word {
             const BITS: u32 = <$word>::BITS;
             const ZERO: $word = 0;
+            const ONE: $word = 1;
+            const LOW: $word = <$word>::MAX >> 1;
             #[inline(always)]
             fn add(self, other: $word) -> $word {
                 self.wrapping_add(other)
@@ -72,13 +100,16 @@ macro_rules! words {
                 self.wrapping_sub(other)
             }
             #[inline(always)]
-            fn fold(self) -> $word {
-                let sign = self as $signed >> (Self::BITS - 1);
-                self ^ (sign as $word >> 1)
+            fn times(self, other: $word) -> $word {
+                self.wrapping_mul(other)
             }
             #[inline(always)]
-            fn is_negative(self) -> bool {
-                (self as $signed) < 0
+            fn over(self, other: $word) -> $word {
+                self / other
+            }
+            #[inline(always)]
+            fn sign(self) -> $word {
+                (self as $signed >> (Self::BITS - 1)) as $word
             }
             #[inline(always)]
             fn zigzag(self) -> $word {
@@ -112,20 +143,43 @@ words!(u8, i8; u16, i16; u32, i32; u64, i64);
 
 #[cfg(test)]
 mod tests {
+    use super::super::params::SIGNED;
     use super::*;
 
     #[test]
     fn integers_are_restored_and_keep_the_order_beyond_the_gap() {
-        let all = |gap: u16| (0..=u16::MAX).map(move |bits| (bits, bits.integer(FLOAT, gap)));
         for gap in [0, 1, 0x123, 0x7fff] {
+            let map = Map { kind: FLOAT, gap, factor: 1u16 };
             let mut seen = vec![false; 1 << 16];
-            for (bits, o) in all(gap) {
-                assert_eq!(o.element(FLOAT, gap), bits, "{bits:x} and gap {gap:x}");
+            for bits in 0..=u16::MAX {
+                let o = map.integer(bits);
+                assert_eq!(map.element(o), bits, "{bits:x} and gap {gap:x}");
                 assert!(!std::mem::replace(&mut seen[usize::from(o)], true));
             }
         }
         // The smallest magnitude on either side of the gap is next to the other one.
-        assert_eq!((0x123u16.integer(FLOAT, 0x123), 0x8123u16.integer(FLOAT, 0x123)), (0, 0xffff));
-        assert_eq!((0x200u16.integer(FLOAT, 0x123), 0x8200u16.integer(FLOAT, 0x123)), (0xdd, 0xff22));
+        let map = Map { kind: FLOAT, gap: 0x123, factor: 1u16 };
+        assert_eq!((map.integer(0x123), map.integer(0x8123)), (0, 0xffff));
+        assert_eq!((map.integer(0x200), map.integer(0x8200)), (0xdd, 0xff22));
+    }
+
+    #[test]
+    fn multiples_become_neighbors() {
+        for kind in [UNSIGNED, SIGNED, FLOAT] {
+            for (gap, factor) in [(0u16, 3), (5, 2), (0x7000, 0xfff)] {
+                let map = Map { kind, gap, factor };
+                for k in 0..(0x7fff - gap) / factor {
+                    for sign in if kind == FLOAT { &[0, 0x8000][..] } else { &[0] } {
+                        let element = (gap + k * factor) | sign;
+                        let o = map.integer(element);
+                        assert_eq!(o, if *sign == 0 { k } else { !k });
+                        assert_eq!(map.element(o), element);
+                    }
+                }
+            }
+        }
+        for (kind, bits) in [(SIGNED, 0x8000u16), (UNSIGNED, 0), (FLOAT, 0)] {
+            assert_eq!((Map::place(kind, bits), Map::at(kind, 0)), (0, bits));
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::code::{CODES, Codes, EXACT, put};
 pub(in crate::stages) use super::known::room;
 use super::open::{Exact, Opened};
 use super::params::{BATCH, EXACT as EXACT_TOKEN, PATTERN, STEP};
+pub(in crate::stages) use super::params::{DECODER_SET_BYTES, ENCODER_SET_BYTES, MASK_RUN, RUN_ROOM};
 use super::rans::LANES;
 use super::section::{Form, Kind, Symbols};
 use super::steps::Layout;

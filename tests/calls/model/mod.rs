@@ -47,14 +47,14 @@ struct Known {
 impl Known {
     fn promise(&self) -> Promise {
         match self.preset {
-            "bits" => Promise::Exact,
+            "bits" | "exact" => Promise::Exact,
             _ => Promise::Within(Bound::of(self.mode, self.bound), self.threshold),
         }
     }
 
     /// True if outliers have lists, whose room may be too small.
     fn lists(&self) -> bool {
-        !matches!((self.preset, self.mode), ("bits" | "fast", _) | ("pfpl", "abs" | "noa" | "prel"))
+        !matches!((self.preset, self.mode), ("bits" | "exact" | "fast", _) | ("pfpl", "abs" | "noa" | "prel"))
     }
 }
 

@@ -9,13 +9,14 @@ use std::ffi::{CStr, CString, c_char};
 use std::ptr;
 
 /// Boxes need the second.
-const NAMES: [&CStr; 12] = [
+const NAMES: [&CStr; 13] = [
     c"pfpl",
     c"fast",
     c"fast",
     c"fast",
     c"fz",
     c"bits",
+    c"exact",
     c"cusz",
     c"cusz_ans",
     c"lc_speed",
@@ -41,7 +42,8 @@ fn text<'a>(good: &'a CStr, mistake: u8, unknown: i32, wrong: &mut Vec<i32>) -> 
 impl World {
     pub(super) fn pipeline_from_preset(&mut self, source: &mut Source) {
         let (name, mistake) = (*source.pick(&NAMES), source.mistake(6));
-        let dtype = match name == c"bits" || source.rarely(16) {
+        let lossless = name == c"bits" || name == c"exact";
+        let dtype = match lossless || source.rarely(16) {
             true => source.below(10) as i32,
             false => *source.pick(&[8, 9]),
         };
@@ -50,7 +52,7 @@ impl World {
         let number = if mistake == 6 { *source.pick(&[-1, 10, i32::MAX]) } else { dtype };
         if number != dtype {
             wrong.push(ARGUMENT);
-        } else if dtype < 8 && name != c"bits" && wrong.is_empty() {
+        } else if dtype < 8 && !lossless && wrong.is_empty() {
             wrong.push(UNSUPPORTED);
         }
         let place = Place::or(mistake.saturating_sub(3), &mut wrong);
@@ -158,7 +160,7 @@ impl World {
         let handle = self.pipelines[p].handle;
         let (stage, known) =
             (if source.rarely(8) { 0 } else { FZ_EVERY_STAGE }, self.pipelines[p].known.clone());
-        let lossy = known.as_ref().is_some_and(|k| k.preset != "bits");
+        let lossy = known.as_ref().is_some_and(|k| !["bits", "exact"].contains(&k.preset));
         let (mut changed, mut wrong) = (known, vec![]);
         let mut right =
             if changed.is_some() && stage == FZ_EVERY_STAGE { vec![OK] } else { vec![OK, NAME, ARGUMENT] };

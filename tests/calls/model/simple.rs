@@ -11,7 +11,7 @@ use fzgm::capi::*;
 use std::ffi::CStr;
 use std::ptr;
 
-const PRESETS: [&CStr; 4] = [c"fast", c"high", c"pfpl", c"bits"];
+const PRESETS: [&CStr; 5] = [c"fast", c"high", c"pfpl", c"bits", c"exact"];
 const MODES: [(i32, &str); 3] = [(0, "abs"), (2, "noa"), (3, "prel")];
 
 fn promised(lossless: bool, word: &'static str, bound: f64) -> Promise {
@@ -21,7 +21,7 @@ fn promised(lossless: bool, word: &'static str, bound: f64) -> Promise {
 impl World {
     pub(super) fn compress_simple(&mut self, source: &mut Source) {
         let (preset, mistake) = (*source.pick(&PRESETS), source.mistake(9));
-        let lossless = preset == c"bits";
+        let lossless = preset == c"bits" || preset == c"exact";
         let dtype =
             if lossless { *source.pick(&DType::ALL) } else { *source.pick(&[DType::F32, DType::F64]) };
         let (mut mode, word) = if lossless { (-1, "") } else { *source.pick(&MODES) };

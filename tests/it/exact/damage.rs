@@ -1,7 +1,7 @@
 //! Containers that no encoder writes: data or a status, the same for 1 and 3 threads.
 
 use super::{ALL, array, pipeline};
-use crate::common::agreement::{bare, holds};
+use crate::common::agreement::{bare, holds, verdict};
 use crate::common::damage::frame_stages;
 use crate::common::rng::Rng;
 use fzgm::{Container, DType, Options, Status, decompress, info};
@@ -15,6 +15,7 @@ const SLOW: Duration = Duration::from_secs(10);
 struct Victim {
     name: String,
     bytes: Vec<u8>,
+    width: usize,
     config: usize,
     start: usize,
 }
@@ -35,7 +36,8 @@ fn victims() -> Vec<Victim> {
             let config = frame_stages(&bytes).unwrap().0[0].clone();
             assert_eq!(config.len(), 40);
             let start = info(&bytes).unwrap().header_bytes as usize;
-            all.push(Victim { name: sample.name, bytes, config: config.start, start });
+            let width = dtype.bytes() as usize;
+            all.push(Victim { name: sample.name, bytes, width, config: config.start, start });
         }
     }
     all
@@ -52,6 +54,8 @@ impl Victim {
         let [one, three] = said.unwrap_or_else(|_| panic!("{}: {what}", self.name));
         assert!(one == three, "{}: {what}: 1 and 3 threads differ", self.name);
         assert!(begun.elapsed() < SLOW, "{}: {what}: {:?}", self.name, begun.elapsed());
+        let name = format!("{}: {what}", self.name);
+        assert!(one == verdict(bad, &bare(Container::Compact), true, &name), "{name}");
         let status = one.map_or_else(|status| status, |_| Status::Ok);
         assert!(!matches!(status, Status::Internal), "{}: {what}", self.name);
         status
@@ -103,7 +107,7 @@ fn every_field_of_the_config_is_checked() {
 #[test]
 fn streams_of_the_page_are_rejected() {
     let all = victims();
-    let long = |v: &&Victim| v.bytes.len() - v.start > 200 && v.bytes[v.start + 1] == 0x80;
+    let long = |v: &&Victim| v.bytes.len() - v.start > 200 && v.bytes[v.start + 1] & 0x80 != 0;
     for victim in all.iter().filter(long) {
         let corrupt = |what: &str, change: &dyn Fn(&mut Vec<u8>)| {
             let mut bad = victim.bytes.clone();
@@ -111,8 +115,8 @@ fn streams_of_the_page_are_rejected() {
             assert_eq!(victim.verdict(&bad, what), Status::Corrupt, "{}: {what}", victim.name);
         };
         let (start, first) = (victim.start, victim.bytes[victim.start]);
-        corrupt("an unknown bit", &|b| b[start] |= 0x80);
-        corrupt("another unknown bit", &|b| b[start + 1] |= 1);
+        corrupt("an unknown bit", &|b| b[start + 1] |= 4);
+        corrupt("another unknown bit", &|b| b[start + 1] |= 0x40);
         corrupt("no bit 15", &|b| b[start + 1] = 0x7f);
         corrupt("elements bit for bit", &|b| b[start..start + 2].fill(0));
         corrupt("holes with order 2", &|b| b[start] = first & !3 | 0x12);
@@ -120,6 +124,12 @@ fn streams_of_the_page_are_rejected() {
         if first & 0x20 != 0 {
             corrupt("an empty table", &|b| b[at..at + 4].fill(0));
             corrupt("a long table", &|b| b[at + 3] = 1);
+        }
+        if victim.bytes[start + 1] & 2 != 0 {
+            let bytes = victim.width.next_multiple_of(2);
+            let at = at + if first & 0x20 != 0 { 4 } else { 0 } + if first & 0x40 != 0 { bytes } else { 0 };
+            corrupt("a factor of 0", &|b| b[at..at + bytes].fill(0));
+            corrupt("a factor of 1", &|b| b[at..at + bytes].copy_from_slice(&1u64.to_le_bytes()[..bytes]));
         }
     }
 }

@@ -24,12 +24,28 @@ enum With {
     /// Few values in any order.
     Levels,
     Constant,
+    /// Numbers that ascend by random steps.
+    Sorted,
+    /// Numbers that ascend by almost equal steps.
+    Clock,
+    /// Multiples of a number, or floats that had fewer bits.
+    Coarse,
     /// A walk with a NaN, infinities, and negative zeros for floats, and the ends of the range for integers.
     Ends,
 }
 
-const ALL: [With; 7] =
-    [With::Noise, With::Walk, With::Waves, With::Background, With::Levels, With::Constant, With::Ends];
+const ALL: [With; 10] = [
+    With::Noise,
+    With::Walk,
+    With::Waves,
+    With::Background,
+    With::Levels,
+    With::Constant,
+    With::Sorted,
+    With::Clock,
+    With::Coarse,
+    With::Ends,
+];
 
 /// The bits of a number in an element type.
 fn bits(dtype: DType, x: f64) -> u64 {
@@ -43,9 +59,10 @@ fn bits(dtype: DType, x: f64) -> u64 {
 fn array(dtype: DType, dims: &[u64], with: With, rng: &mut Rng) -> Sample {
     let n: u64 = dims.iter().product();
     let width = dtype.bytes() as usize;
-    let (mut bytes, mut walk) = (vec![], 0.0);
+    let (mut bytes, mut walk, mut sum) = (vec![], 0.0, 0.0);
     for i in 0..n {
         walk += rng.unit() - 0.5;
+        sum += 1e3 * rng.unit().powi(4);
         let word = match with {
             With::Noise => rng.word(),
             With::Walk => bits(dtype, walk),
@@ -54,6 +71,10 @@ fn array(dtype: DType, dims: &[u64], with: With, rng: &mut Rng) -> Sample {
             With::Background => bits(dtype, 20.0 + walk),
             With::Levels => bits(dtype, f64::from(rng.below(9) as u32 * 3) + 0.1),
             With::Constant => bits(dtype, 1.5),
+            With::Sorted => bits(dtype, sum),
+            With::Clock => bits(dtype, 1e6 * i as f64 + rng.unit()),
+            With::Coarse if dtype.is_float() => bits(dtype, walk) & !0x3ff,
+            With::Coarse => bits(dtype, walk).wrapping_mul(30).wrapping_add(7),
             With::Ends if rng.below(30) > 0 => bits(dtype, walk),
             With::Ends if dtype.is_float() => {
                 let x = *rng.pick(&[-0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY, 1e-310, f64::NAN, 1e-39]);

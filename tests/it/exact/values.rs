@@ -80,7 +80,17 @@ fn choices_are_used() {
     assert_eq!(word(DType::I32, &[9000], With::Waves) & 0x8040, 0x8000);
     for dtype in [DType::F32, DType::F64, DType::I32] {
         assert_eq!(word(dtype, &[9000], With::Background) & 0x8010, 0x8010, "{dtype}");
+    }
+    for dtype in [DType::F32, DType::F64] {
         assert_eq!(word(dtype, &[9000], With::Levels) & 0x8020, 0x8020, "{dtype}");
+    }
+    // Integers at equal distances need no table.
+    assert_eq!(word(DType::I32, &[9000], With::Levels) & 0x8220, 0x8200);
+    // Plain differences, a center, and a factor.
+    for dtype in [DType::I64, DType::U32, DType::F64] {
+        assert_eq!(word(dtype, &[9000], With::Sorted) & 0x8103, 0x8101, "{dtype}");
+        assert_eq!(word(dtype, &[3000], With::Clock) & 0x8080, 0x8080, "{dtype}");
+        assert_eq!(word(dtype, &[9000], With::Coarse) & 0x8200, 0x8200, "{dtype}");
     }
     assert_eq!(word(DType::F32, &[50, 60], With::Noise), 0, "noise is stored");
     // Rows that are alike, up to a difference that changes from row to row.
@@ -103,6 +113,14 @@ fn streams_are_short() {
         let constant = stream(&array(dtype, &[n], With::Constant, &mut rng)).1;
         assert!(constant < 200, "{dtype}: {constant} bytes");
     }
+    // The differences have 16.6 bits, and those of the clock 6.6.
+    let sorted = stream(&array(DType::I64, &[n], With::Sorted, &mut rng)).1;
+    assert!(sorted as u64 * 8 < n * 17, "{sorted} bytes");
+    let clock = stream(&array(DType::I64, &[n], With::Clock, &mut rng)).1;
+    assert!(clock as u64 * 8 < n * 8, "{clock} bytes");
+    // The factor of integers, or the bits that floats did not have, cost nothing.
+    let coarse = stream(&array(DType::I64, &[n], With::Coarse, &mut rng)).1;
+    assert!(coarse as u64 * 8 < n * 7, "{coarse} bytes");
     // A bit for the sign and less than seven for the magnitude.
     let walk = stream(&array(DType::I64, &[n], With::Walk, &mut rng)).1;
     assert!(walk as u64 * 8 < n * 7, "{walk} bytes");

@@ -1,0 +1,273 @@
+// Stage exact, encoder: the costs of choices for the sample, and the choice, by the rules of src/stages/exact/choose.rs. A block computes
+// those of an order; the last one those with holes. The first round is for elements, the second one for ranks in a table.
+#include "common/scan.cuh"
+#include "exact/encoder.cuh"
+
+namespace fz {
+namespace exact {
+constexpr uint32_t THREADS = 1024, OWN = SAMPLE / THREADS, BACK = 32;
+
+struct ChooseRoom {
+  uint64_t sorted[SAMPLE];
+  uint64_t words[32], result;
+  uint32_t counts[256], digit, below;
+};
+
+// A sum over all threads.
+FZ_DEV uint64_t total(uint64_t v, ChooseRoom& room) {
+  v = block_sum_to(v, room.words);
+  if (threadIdx.x == THREADS - 1) room.result = v;
+  __syncthreads();
+  v = room.result;
+  __syncthreads();
+  return v;
+}
+FZ_DEV uint64_t log2_of(uint64_t n) { return length_of(n) - 1; }
+// Bits of a mark of some of all elements.
+FZ_DEV uint64_t mark(uint64_t all, uint64_t some) {
+  const uint64_t share = all / (some ? some : 1);
+  return 1 + log2_of(share ? share : 1);
+}
+// The length of a number in quarters of bits, about.
+template <class W> FZ_DEV uint32_t quarters(W u) {
+  const uint32_t n = length_of(u);
+  return 4 * n + (n > 2 ? (uint32_t)(u >> (n - 3)) & 3 : 0);
+}
+
+// The differences of a thread, of which those in `has` count.
+template <class W> struct Own {
+  W d[OWN];
+  uint32_t has;
+  FZ_DEV uint64_t key(uint32_t k) const { return Map<W>::key(d[k], SIGNED); }
+};
+// Number `rank` of the sorted keys of all threads.
+template <class W> FZ_DEV uint64_t select(const Own<W>& own, uint32_t rank, ChooseRoom& room) {
+  uint64_t found = 0;
+  if (threadIdx.x == 0) room.below = rank;
+#pragma unroll 1
+  for (int shift = BITS<W> - 8; shift >= 0; shift -= 8) {
+    if (threadIdx.x < 256) room.counts[threadIdx.x] = 0;
+    __syncthreads();
+#pragma unroll
+    for (uint32_t k = 0; k < OWN; k++)
+      if (own.has >> k & 1 && (shift + 8 == (int)BITS<W> || own.key(k) >> (shift + 8) == found)) atomicAdd(&room.counts[own.key(k) >> shift & 255], 1u);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      uint32_t digit = 0, left = room.below;
+      while (digit < 255 && left >= room.counts[digit]) left -= room.counts[digit++];
+      room.digit = digit;
+      room.below = left;
+    }
+    __syncthreads();
+    found = found << 8 | room.digit;
+  }
+  __syncthreads();
+  return found;
+}
+// The forms that are compared: relative to 0, to the median, and to the least difference.
+template <class W> FZ_DEV void find_forms(const Own<W>& own, uint32_t count, Form<W> (&forms)[FORMS], ChooseRoom& room) {
+  forms[0] = forms[1] = forms[2] = {0, false};
+  if (count == 0) return;
+  uint64_t least = NEVER;
+#pragma unroll
+  for (uint32_t k = 0; k < OWN; k++)
+    if (own.has >> k & 1) least = own.key(k) < least ? own.key(k) : least;
+  const uint64_t median = select(own, count / 2, room), most = block_scan_to<Most>(~least, room.words);
+  if (threadIdx.x == THREADS - 1) room.result = ~most;
+  __syncthreads();
+  least = room.result;
+  __syncthreads();
+  forms[1] = {(W)Map<W>::key((W)median, SIGNED), false};
+  forms[2] = {(W)Map<W>::key((W)least, SIGNED), true};
+}
+FZ_DEV void put_candidate(Round& round, uint32_t number, uint64_t cost, uint64_t center, uint64_t n, uint64_t sample) {
+  if (threadIdx.x == 0) round.of[number] = {cost == NEVER ? NEVER : cost * n / sample, center};
+}
+
+template <class W> FZ_DEV void choose_order(const Args& a, const EncoderMemory& memory, const ExactParams& p, const W* o, ChooseRoom& room) {
+  Round& round = memory.all.rounds[a.tag & 1];
+  const uint32_t order = blockIdx.x, n = (uint32_t)elements(p);
+  const Differences<W> of = {o, (uint32_t)p.dims[0], (uint32_t)(p.dims[0] * p.dims[1]), order & 3, (order >> 2 & 1) != 0, (order >> 3 & 1) != 0};
+  const Sample sample(n);
+  if ((of.y && p.dims[1] == 1) || (of.z && p.dims[2] == 1)) {
+    for (uint32_t f = 0; f < FORMS; f++) put_candidate(round, FORMS * order + f, NEVER, 0, n, 1);
+    return;
+  }
+  Own<W> own;
+  own.has = 0;
+#pragma unroll
+  for (uint32_t k = 0; k < OWN; k++) {
+    const uint32_t i = threadIdx.x + k * THREADS;
+    own.has |= (uint32_t)(i < sample.count) << k;
+    own.d[k] = i < sample.count ? of.at(i * sample.stride) : (W)0;
+  }
+  Form<W> forms[FORMS];
+  find_forms(own, sample.count, forms, room);
+#pragma unroll 1
+  for (uint32_t f = 0; f < FORMS; f++) {
+    uint64_t bits = 0, others = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < OWN; k++) {
+      if (!(own.has >> k & 1)) continue;
+      const W u = forms[f].number(own.d[k]);
+      bits += quarters(u);
+      others += u != 0;
+    }
+    bits = total(bits, room);
+    others = total(others, room);
+    put_candidate(round, FORMS * order + f, bits + 4 * others * mark(sample.count, others), forms[f].center, n, sample.count);
+  }
+}
+
+// Sorts the sample. Numbers behind it are the largest ones.
+FZ_DEV void sort_sample(uint64_t* sorted) {
+#pragma unroll 1
+  for (uint32_t size = 2; size <= SAMPLE; size *= 2)
+#pragma unroll 1
+    for (uint32_t apart = size / 2; apart > 0; apart /= 2) {
+      __syncthreads();
+      for (uint32_t k = threadIdx.x; k < SAMPLE / 2; k += THREADS) {
+        const uint32_t i = 2 * k - k % apart, j = i + apart;
+        const uint64_t x = sorted[i], y = sorted[j];
+        if ((x > y) == ((i & size) == 0)) {
+          sorted[i] = y;
+          sorted[j] = x;
+        }
+      }
+    }
+  __syncthreads();
+}
+// Finds whether values repeat, and the most frequent one, the first of equals.
+FZ_DEV void find_frequent(Round& round, uint32_t count, ChooseRoom& room) {
+  const uint64_t* sorted = room.sorted;
+  uint64_t repeated = 0, best = 0;
+  for (uint32_t i = threadIdx.x; i < count; i += THREADS) {
+    if (i > 0 && sorted[i] == sorted[i - 1]) {
+      repeated++;
+      continue;
+    }
+    uint32_t low = i, high = count;
+    while (high - low > 1) {
+      const uint32_t middle = (low + high) / 2;
+      if (sorted[middle] == sorted[i]) low = middle;
+      else high = middle;
+    }
+    const uint64_t own = (uint64_t)(high - i) << 32 | (SAMPLE - 1 - i);
+    best = own > best ? own : best;
+  }
+  repeated = total(repeated, room);
+  best = block_scan_to<Most>(best, room.words);
+  if (threadIdx.x == THREADS - 1) room.result = best;
+  __syncthreads();
+  best = room.result;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  round.repeats = 64 * repeated >= count;
+  round.has_hole = 16 * (best >> 32) >= count;
+  round.hole = sorted[SAMPLE - 1 - (uint32_t)best];
+}
+
+template <class W> FZ_DEV void choose_holes(const Args& a, const EncoderMemory& memory, const ExactParams& p, const W* o, ChooseRoom& room) {
+  Round& round = memory.all.rounds[a.tag & 1];
+  const uint32_t n = (uint32_t)elements(p);
+  const Sample sample(n);
+  for (uint32_t k = threadIdx.x; k < SAMPLE; k += THREADS) room.sorted[k] = k < sample.count ? (uint64_t)o[k * sample.stride] : NEVER;
+  sort_sample(room.sorted);
+  find_frequent(round, sample.count, room);
+  __syncthreads();
+  const W hole = (W)round.hole;
+  const bool has_hole = round.has_hole;
+#pragma unroll 1
+  for (uint32_t x = 0; x < HOLE_ORDERS; x++) {
+    Own<W> own;
+    own.has = 0;
+    uint64_t changes = 0;
+#pragma unroll 1
+    for (uint32_t k = 0; k < OWN; k++) {
+      const uint32_t s = threadIdx.x + k * THREADS, i = s * sample.stride;
+      own.d[k] = 0;
+      if (s >= sample.count) continue;
+      changes += i > 0 && (o[i - 1] == hole) != (o[i] == hole);
+      if (o[i] == hole) continue;
+      own.has |= 1u << k;
+      W last = 0;
+      if (x > 0) {
+        uint32_t back = 1;
+        while (back <= BACK && back <= i && o[i - back] == hole) back++;
+        if (back <= BACK && back <= i) last = o[i - back];
+      }
+      own.d[k] = (W)(o[i] - last);
+    }
+    changes = total(changes, room);
+    const uint64_t count = total(__popc(own.has), room);
+    Form<W> forms[FORMS];
+    find_forms(own, (uint32_t)count, forms, room);
+#pragma unroll 1
+    for (uint32_t f = 0; f < FORMS; f++) {
+      uint64_t bits = 0;
+#pragma unroll
+      for (uint32_t k = 0; k < OWN; k++)
+        if (own.has >> k & 1) bits += quarters(forms[f].number(own.d[k])) + 4;
+      bits = total(bits, room);
+      const uint64_t cost = has_hole ? bits + 4 * changes * mark(sample.count, changes) : NEVER;
+      put_candidate(round, FORMS * (ORDERS + x) + f, cost, forms[f].center, n, sample.count);
+    }
+  }
+}
+
+// Returns true if this round has integers. In the second one these are ranks.
+template <class W> FZ_DEV bool has_round(const Args& a, const EncoderMemory& memory, const ExactParams& p, const W*& o) {
+  o = reinterpret_cast<const W*>(a.tag & 1 ? memory.ranks : memory.integers);
+  return elements(p) > 0 && (!(a.tag & 1) || memory.has_table());
+}
+template <class W> FZ_DEV void choose(const Args& a, ChooseRoom& room) {
+  const ExactParams& p = params<ExactParams>(a);
+  const EncoderMemory memory(a, p);
+  const W* o;
+  if (!has_round(a, memory, p, o)) return;
+  if (blockIdx.x < ORDERS) choose_order(a, memory, p, o, room);
+  else choose_holes(a, memory, p, o, room);
+}
+
+// One thread decides. Of ranks, only if these cost less together with their table.
+FZ_DEV void decide(const Args& a) {
+  const ExactParams& p = params<ExactParams>(a);
+  const EncoderMemory memory(a, p);
+  if (elements(p) == 0) return;
+  Head& head = memory.state->head;
+  const bool ranks = a.tag & 1;
+  Round& round = memory.all.rounds[ranks];
+  if (!ranks || head.table) {
+    uint32_t best = 0;
+    for (uint32_t k = 1; k < CANDIDATES; k++)
+      if (round.of[k].cost < round.of[best].cost) best = k;
+    round.cost = round.of[best].cost;
+    if (ranks && round.cost + memory.zeroed.table_cost >= memory.all.rounds[0].cost) {
+      head.table = 0;
+    } else {
+      const uint32_t order = best / FORMS;
+      head.holes = order >= ORDERS;
+      head.order = head.holes ? order - ORDERS : order & 3;
+      head.y = head.holes ? 0 : order >> 2 & 1;
+      head.z = head.holes ? 0 : order >> 3 & 1;
+      head.plain = best % FORMS == 2;
+      head.hole = head.holes ? round.hole : 0;
+      head.center = round.of[best].center;
+    }
+  }
+  if (!ranks) return;
+  set_part(memory.state->of[OF_TABLE], p, OF_TABLE, head.table);
+  set_part(memory.state->of[OF_ARRAY], p, OF_ARRAY, (uint32_t)elements(p));
+}
+}  // namespace exact
+}  // namespace fz
+
+extern "C" __global__ void __launch_bounds__(1024) exact_choose(FZ_ARGS) {
+  __shared__ fz::exact::ChooseRoom room;
+  if (fz::cancelled(a)) return;
+  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::choose<decltype(w)>(a, room); });
+}
+extern "C" __global__ void __launch_bounds__(32) exact_decide(FZ_ARGS) {
+  if (fz::cancelled(a)) return;
+  if (threadIdx.x == 0) fz::exact::decide(a);
+}

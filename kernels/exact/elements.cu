@@ -1,0 +1,54 @@
+// Stage exact, decoder: elements in place of integers, or the elements that are stored bit for bit.
+#include "exact/decoder.cuh"
+#include "common/coder.cuh"
+
+namespace fz {
+namespace exact {
+template <class W> FZ_DEV void put_elements(const Args& a, const DecoderMemory& memory, const ExactParams& p) {
+  const Head& head = memory.state->head;
+  const Map<W> map = head.map<W>(p.kind);
+  const uint8_t* classes = memory.classes + memory.state->of[OF_ARRAY].s.first_batch;
+  const W *o = memory.of<W>(OF_ARRAY), *values = memory.of<W>(OF_TABLE);
+  const uint32_t* codes = memory.codes[OF_ARRAY];
+  const uint64_t n = elements(p);
+  const multilevel::Target<W> target(output(a, 0), n);
+  const uint32_t table = head.table;
+  const bool holes = head.holes;
+  bool bad = false;
+  for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (uint64_t)gridDim.x * blockDim.x) {
+    W own = o[i];
+    if (holes && (classes[i / POINTS] == 0 || codes[i] == 0)) own = (W)head.hole;
+    if (table) {
+      bad |= own >= table;
+      own = own < table ? values[own] : 0;
+    }
+    target.put(i, map.element(own));
+  }
+  if (bad) corrupt(a);
+}
+
+FZ_DEV void finish(const Args& a) {
+  const ExactParams& p = params<ExactParams>(a);
+  const DecoderMemory memory(a, p);
+  const Out out(output(a, 0));
+  const uint64_t bytes = elements(p) * p.width, me = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (uint64_t)gridDim.x * blockDim.x;
+  for (uint64_t i = bytes + me; i < out.max; i += step) out.at[i] = 0;
+  if (bytes == 0 || !is_sound(a)) return;
+  if (!memory.state->head.stored) {
+    if (writer(memory.state->head) == BY_ALL) with_word(p.width, [&](auto w) { put_elements<decltype(w)>(a, memory, p); });
+    return;
+  }
+  const uint8_t* from = address(input(a, 0)) + HEAD_BYTES;
+  for (uint64_t i = 16 * me; i < bytes; i += 16 * step) {
+    if (i + 16 <= bytes) out.put16(i, load16(from + i));
+    else
+      for (uint64_t k = i; k < bytes; k++) out.put<uint8_t>(k, from[k]);
+  }
+}
+}  // namespace exact
+}  // namespace fz
+
+extern "C" __global__ void __launch_bounds__(256) exact_elements(FZ_ARGS) {
+  if (fz::cancelled(a)) return;
+  fz::exact::finish(a);
+}

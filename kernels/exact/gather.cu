@@ -1,0 +1,248 @@
+// Stage exact, encoder: writes the stream from its parts, or the elements if these are shorter.
+#include "common/scan.cuh"
+#include "exact/encode_run.cuh"
+#include "multilevel/put_section.cuh"
+
+namespace fz {
+namespace exact {
+constexpr uint32_t WARPS = 8, SCALE_WORDS = 9;
+
+// Adds up the words of the low bits of the batches of each block.
+FZ_DEV void count_low(const Args& a, uint64_t* words) {
+  const ExactParams& p = params<ExactParams>(a);
+  const EncoderMemory memory(a, p);
+  if (elements(p) == 0) return;
+#pragma unroll 1
+  for (uint32_t number = 0; number < PARTS; number++) {
+    const Part& part = memory.state->of[number];
+    const Share share(part.s.batches);
+    uint64_t sum = 0;
+    for (uint32_t batch = share.first + threadIdx.x; batch < share.end; batch += blockDim.x) {
+      const uint32_t at = part.s.first_batch + batch;
+      sum += words_of(memory.fields[at], part.scale.low_bits(memory.classes[at], 8 * p.width));
+    }
+    sum = block_sum_to(sum, words);
+    if (threadIdx.x == blockDim.x - 1) memory.totals[number][blockIdx.x] = sum;
+  }
+}
+
+// The words of a number of an element.
+FZ_DEV uint32_t number_words(const ExactParams& p) { return (8 * p.width + 15) / 16; }
+FZ_DEV uint32_t head_words(const Head& h, const ExactParams& p) {
+  return 1 + (h.table ? 2 : 0) + ((h.gap != 0) + (h.factor != 1) + h.holes + (h.center != 0)) * number_words(p);
+}
+// One block of as many threads as there are blocks at most finds the places of the parts in the stream.
+FZ_DEV void find_stream(const Args& a, uint64_t* words) {
+  const ExactParams& p = params<ExactParams>(a);
+  const EncoderMemory memory(a, p);
+  const bool first = threadIdx.x == 0;
+  if (elements(p) == 0) {
+    if (first) publish(output(a, 0), 0);
+    return;
+  }
+  State& state = *memory.state;
+  uint64_t at = head_words(state.head, p);
+  for (uint32_t number = 0; number < PARTS; number++) {
+    uint64_t low = 0;
+    for (uint32_t k = threadIdx.x; k < BLOCKS && k < a.tag; k += blockDim.x) low += memory.totals[number][k];
+    low = block_sum_to(low, words);
+    __shared__ uint64_t all;
+    if (threadIdx.x == blockDim.x - 1) all = low;
+    __syncthreads();
+    Part& part = state.of[number];
+    if (part.s.count) {
+      const uint64_t codes = part.c.words;
+      if (first) {
+        part.codes = 2 * (at + SCALE_WORDS);
+        part.code_words = codes;
+        part.low = part.codes + 2 * codes;
+        part.low_words = all;
+      }
+      at += SCALE_WORDS + codes + all;
+    }
+    __syncthreads();
+  }
+  if (!first) return;
+  const uint64_t bytes = elements(p) * p.width;
+  memory.all.stored = 2 * at >= HEAD_BYTES + bytes;
+  publish(output(a, 0), memory.all.stored ? HEAD_BYTES + bytes : 2 * at);
+}
+
+struct WordWriter {
+  const Out& out;
+  uint64_t at;
+  FZ_DEV void number(uint64_t value, uint32_t words) {
+    for (uint32_t k = 0; k < words; k++, at += 2) out.put<uint16_t>(at, (uint16_t)(value >> 16 * k));
+  }
+};
+// One thread writes the words before the sections.
+FZ_DEV void put_head(const Out& out, const State& state, const ExactParams& p) {
+  const Head& h = state.head;
+  const uint32_t words = number_words(p);
+  const bool gap = h.gap != 0, factor = h.factor != 1, center = h.center != 0;
+  WordWriter to = {out, 0};
+  to.number(1u << 15 | h.order | h.y << 2 | h.z << 3 | h.holes << 4 | (h.table ? 1u << 5 : 0) | gap << 6 | center << 7 | h.plain << 8 | factor << 9, 1);
+  if (h.table) to.number(h.table, 2);
+  if (gap) to.number(h.gap, words);
+  if (factor) to.number(h.factor, words);
+  if (h.holes) to.number(h.hole, words);
+  if (center) to.number(h.center, words);
+  for (uint32_t k = 0; k < PARTS; k++) {
+    const Part& part = state.of[k];
+    if (part.s.count == 0) continue;
+    to.at = part.codes - 2 * SCALE_WORDS;
+    to.number(part.scale.least | part.scale.step << 8, 1);
+    to.number(part.code_words, 4);
+    to.number(part.low_words, 4);
+  }
+}
+
+FZ_DEV void gather(const Args& a) {
+  const ExactParams& p = params<ExactParams>(a);
+  const EncoderMemory memory(a, p);
+  if (elements(p) == 0) return;
+  const Out out(output(a, 0));
+  const State& state = *memory.state;
+  const uint64_t bytes = elements(p) * p.width, me = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (uint64_t)gridDim.x * blockDim.x;
+  if (memory.all.stored) {
+    const uint8_t* from = address(input(a, 0));
+    if (me == 0) out.put<uint16_t>(0, 0);
+    for (uint64_t i = 16 * me; i < bytes; i += 16 * step)
+      if (i + 16 <= bytes) out.put16(HEAD_BYTES + i, load16(from + i));
+      else
+        for (uint64_t k = i; k < bytes; k++) out.put<uint8_t>(HEAD_BYTES + k, from[k]);
+    return;
+  }
+  if (me == 0) put_head(out, state, p);
+  const uint32_t runs = all_runs(state), warps = gridDim.x * (blockDim.x >> 5);
+#pragma unroll 1
+  for (uint32_t number = (uint32_t)me >> 5; number < runs + PARTS; number += warps) {
+    if (number < PARTS) {
+      const Part& part = state.of[number];
+      if (part.s.count) multilevel::put_section_head(out, part.codes, part.c, memory.sizes + part.c.first_mask_run, memory.set(number, 1), memory.set(number, 2));
+      continue;
+    }
+    const uint32_t run = number - PARTS, words = memory.sizes[run];
+    const RunPlace place(state, run);
+    uint32_t room;
+    const uint8_t* end = slot_end(memory, place, room);
+    if (words > room) continue;
+    multilevel::copy_run(out, state.of[place.part].codes + 2 * memory.places[run], reinterpret_cast<const uint16_t*>(end) - words, words);
+  }
+}
+
+// Runs that did not fit into their slots, to where they belong.
+FZ_DEV void encode_again(const Args& a, RunRoom* rooms) {
+  const ExactParams& p = params<ExactParams>(a);
+  const EncoderMemory memory(a, p);
+  if (elements(p) == 0 || memory.all.stored || !memory.all.overflows) return;
+  const State& state = *memory.state;
+  const Out out(output(a, 0));
+  const uint32_t all = all_runs(state), warps = gridDim.x * (blockDim.x >> 5);
+#pragma unroll 1
+  for (uint32_t number = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; number < all; number += warps) {
+    const RunPlace place(state, number);
+    uint32_t room;
+    slot_end(memory, place, room);
+    const uint32_t words = memory.sizes[number];
+    const uint64_t end = state.of[place.part].codes + 2 * (memory.places[number] + words);
+    if (words <= room || end > out.max) continue;
+    encode_run<true>(memory, p, place, out.at + end, words, rooms[threadIdx.x >> 5]);
+  }
+}
+
+// The low bits of a batch, in shared memory of a warp.
+struct LowRoom {
+  uint32_t words[(POINTS * 59 + 31) / 32 + 2];
+};
+// Writes the low bits. A warp has a batch.
+template <class W> FZ_DEV void put_low(const Args& a, LowRoom* rooms, uint64_t* words, uint64_t* sizes) {
+  const ExactParams& p = params<ExactParams>(a);
+  const EncoderMemory memory(a, p);
+  if (elements(p) == 0 || memory.all.stored) return;
+  const Out out(output(a, 0));
+  const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  LowRoom& room = rooms[warp];
+  __shared__ uint64_t total;
+#pragma unroll 1
+  for (uint32_t number = 0; number < PARTS; number++) {
+    const Part& part = memory.state->of[number];
+    const bool holes = number == OF_ARRAY && memory.state->head.holes;
+    const Share share(part.s.batches);
+    const W* u = memory.numbers<W>(number);
+    const uint16_t* kept = memory.kept + memory.first_code(number, p);
+    uint64_t before = 0;
+    for (uint32_t k = threadIdx.x; k < blockIdx.x; k += blockDim.x) before += memory.totals[number][k];
+    before = block_sum_to(before, words);
+    if (threadIdx.x == blockDim.x - 1) total = before;
+    __syncthreads();
+    before = total;
+#pragma unroll 1
+    for (uint32_t from = share.first; from < share.end; from += WARPS) {
+      const uint32_t batch = from + warp, at_batch = part.s.first_batch + batch;
+      const bool there = batch < share.end;
+      const uint32_t shift = there ? part.scale.low_bits(memory.classes[at_batch], BITS<W>) : 0, own = there ? words_of(memory.fields[at_batch], shift) : 0;
+      __syncthreads();
+      if (lane == 0) sizes[warp] = own;
+      __syncthreads();
+      uint64_t at = before;
+#pragma unroll
+      for (uint32_t k = 0; k < WARPS; k++) {
+        if (k < warp) at += sizes[k];
+        before += sizes[k];
+      }
+      if (own == 0) continue;
+      for (uint32_t k = lane; k < (own + 1) / 2 + 1; k += 32) room.words[k] = 0;
+      __syncwarp();
+      uint32_t fields = 0;
+#pragma unroll 1
+      for (uint32_t j = 0; j < BATCH; j++) {
+        const uint32_t i = batch * POINTS + j * STEP + lane;
+        // A hole has code 0.
+        const bool filled = i < part.s.count && (!holes || (kept[i] & 63));
+        const uint32_t who = __ballot_sync(ALL, filled);
+        if (filled) {
+          const uint32_t bit = (fields + __popc(who & ((1u << lane) - 1))) * shift;
+          const uint64_t f = (uint64_t)u[i] & ((1ull << shift) - 1), low = f << bit % 32;
+          if ((uint32_t)low) atomicOr(&room.words[bit / 32], (uint32_t)low);
+          if ((uint32_t)(low >> 32)) atomicOr(&room.words[bit / 32 + 1], (uint32_t)(low >> 32));
+          const uint64_t rest = bit % 32 ? f >> (64 - bit % 32) : 0;
+          if (rest) atomicOr(&room.words[bit / 32 + 2], (uint32_t)rest);
+        }
+        fields += __popc(who);
+      }
+      __syncwarp();
+      multilevel::copy_run(out, part.low + 2 * at, reinterpret_cast<const uint16_t*>(room.words), own);
+      __syncwarp();
+    }
+    __syncthreads();
+  }
+}
+}  // namespace exact
+}  // namespace fz
+
+extern "C" __global__ void __launch_bounds__(256) exact_count_words(FZ_ARGS) {
+  __shared__ uint64_t words[32];
+  if (fz::cancelled(a)) return;
+  fz::exact::count_low(a, words);
+}
+extern "C" __global__ void __launch_bounds__(1024) exact_stream(FZ_ARGS) {
+  __shared__ uint64_t words[32];
+  if (fz::cancelled(a)) return;
+  fz::exact::find_stream(a, words);
+}
+extern "C" __global__ void __launch_bounds__(256) exact_gather(FZ_ARGS) {
+  if (fz::cancelled(a)) return;
+  fz::exact::gather(a);
+}
+extern "C" __global__ void __launch_bounds__(256) exact_encode_again(FZ_ARGS) {
+  __shared__ fz::exact::RunRoom rooms[8];
+  if (fz::cancelled(a)) return;
+  fz::exact::encode_again(a, rooms);
+}
+extern "C" __global__ void __launch_bounds__(256) exact_put_low(FZ_ARGS) {
+  __shared__ fz::exact::LowRoom rooms[8];
+  __shared__ uint64_t words[32], sizes[8];
+  if (fz::cancelled(a)) return;
+  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::put_low<decltype(w)>(a, rooms, words, sizes); });
+}

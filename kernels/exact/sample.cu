@@ -1,0 +1,96 @@
+// Stage exact, encoder: the gap and the factor of elements, by the rules of src/stages/exact/choose.rs, and integers in place of elements.
+#include "common/scan.cuh"
+#include "exact/encoder.cuh"
+
+namespace fz {
+namespace exact {
+FZ_DEV uint64_t divisor(uint64_t a, uint64_t b) {
+  while (b) {
+    const uint64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+template <class W> FZ_DEV void look(const Args& a, uint64_t* words) {
+  const ExactParams& p = params<ExactParams>(a);
+  const EncoderMemory memory(a, p);
+  const uint32_t n = (uint32_t)elements(p);
+  if (n == 0) return;
+  const multilevel::Source<W> source(address(input(a, 0)));
+  const Sample sample(n);
+  uint64_t least = NEVER, factor = 0;
+  __shared__ uint64_t all;
+  for (uint32_t k = threadIdx.x; k < sample.count; k += blockDim.x) {
+    const uint64_t place = Map<W>::place(p.kind, source[(uint64_t)k * sample.stride]);
+    least = place < least ? place : least;
+  }
+  // The scan takes the largest one.
+  least = ~block_scan_to<Most>(~least, words);
+  if (threadIdx.x == blockDim.x - 1) all = least;
+  __syncthreads();
+  least = all;
+  for (uint32_t k = threadIdx.x; k < sample.count; k += blockDim.x) factor = divisor(factor, Map<W>::place(p.kind, source[(uint64_t)k * sample.stride]) - least);
+  for (uint32_t d = 16; d > 0; d /= 2) factor = divisor(factor, __shfl_xor_sync(ALL, factor, d));
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) words[threadIdx.x / 32] = factor;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (uint32_t k = 1; k < blockDim.x / 32; k++) factor = divisor(factor, words[k]);
+  memory.all.least = least;
+  memory.all.factor = factor;
+  memory.all.overflows = 0;
+}
+
+// The least place of all elements, and those that the factor does not divide.
+template <class W> FZ_DEV void find_places(const Args& a, uint64_t* words) {
+  const ExactParams& p = params<ExactParams>(a);
+  const EncoderMemory memory(a, p);
+  const uint64_t n = elements(p), factor = memory.all.factor, from = memory.all.least;
+  if (n == 0 || factor < 2) return;
+  const multilevel::Source<W> source(address(input(a, 0)));
+  uint64_t least = NEVER;
+  bool odd = false;
+  for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (uint64_t)gridDim.x * blockDim.x) {
+    const uint64_t place = Map<W>::place(p.kind, source[i]), apart = place > from ? place - from : from - place;
+    odd |= BITS<W> < 64 ? (uint32_t)apart % (uint32_t)factor != 0 : apart % factor != 0;
+    least = place < least ? place : least;
+  }
+  const uint64_t most = block_scan_to<Most>(~least, words);
+  if (threadIdx.x == blockDim.x - 1) atomicMax(&memory.zeroed.least, (unsigned long long)most);
+  if (__syncthreads_or(odd) && threadIdx.x == 0) atomicAdd(&memory.zeroed.odd, 1u);
+}
+
+template <class W> FZ_DEV void to_integers(const Args& a) {
+  const ExactParams& p = params<ExactParams>(a);
+  const EncoderMemory memory(a, p);
+  const uint64_t n = elements(p);
+  if (n == 0) return;
+  const multilevel::Source<W> source(address(input(a, 0)));
+  const Map<W> map = map_of<W>(memory, p);
+  W* o = reinterpret_cast<W*>(memory.integers);
+  for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (uint64_t)gridDim.x * blockDim.x) o[i] = map.integer(source[i]);
+  if (blockIdx.x > 0 || threadIdx.x > 0) return;
+  Head& head = memory.state->head;
+  head = {};
+  head.gap = map.gap;
+  head.factor = map.factor;
+}
+}  // namespace exact
+}  // namespace fz
+
+extern "C" __global__ void __launch_bounds__(1024) exact_sample(FZ_ARGS) {
+  __shared__ uint64_t words[32];
+  if (fz::cancelled(a)) return;
+  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::look<decltype(w)>(a, words); });
+}
+extern "C" __global__ void __launch_bounds__(256) exact_places(FZ_ARGS) {
+  __shared__ uint64_t words[32];
+  if (fz::cancelled(a)) return;
+  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::find_places<decltype(w)>(a, words); });
+}
+extern "C" __global__ void __launch_bounds__(256) exact_integers(FZ_ARGS) {
+  if (fz::cancelled(a)) return;
+  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::to_integers<decltype(w)>(a); });
+}

@@ -1,0 +1,198 @@
+// Stage exact, encoder: the distinct values of an array in ascending order, and the rank of each element. Slots of a search hold values
+// in any order; the list of values is sorted, so the order in which threads run does not matter.
+#include "common/scan.cuh"
+#include "exact/encoder.cuh"
+
+namespace fz {
+namespace exact {
+constexpr uint32_t SORTED = 2048;
+constexpr uint64_t EMPTY = ~0ull;
+
+// The search for values.
+struct Search {
+  uint64_t* slots;
+  uint32_t count, bits;
+  FZ_DEV Search(const EncoderMemory& memory, const ExactParams& p) : slots(memory.slots), count(slots_of(p)) { bits = 31 - __clz((int)count); }
+  FZ_DEV uint32_t first(uint64_t value) const { return (uint32_t)(value * 0x9e3779b97f4a7c15ull >> (64 - bits)); }
+  // The slot of a value that was put in. The value with the bits of an empty slot is behind the last one.
+  FZ_DEV uint32_t find(uint64_t value) const {
+    if (value == EMPTY) return count;
+    uint32_t slot = first(value);
+    for (uint32_t k = 0; k < count && slots[slot] != value; k++) slot = (slot + 1) & (count - 1);
+    return slot;
+  }
+};
+
+// True if the array is searched: values of the sample repeat, and there may be a table at all.
+FZ_DEV bool is_searched(const EncoderMemory& memory, const ExactParams& p) { return elements(p) > 0 && memory.all.rounds[0].repeats && table_room(p) > 0; }
+// The number of distinct values, or 0 if there are too many.
+FZ_DEV uint32_t values_of(const EncoderMemory& memory, const ExactParams& p) {
+  if (!is_searched(memory, p)) return 0;
+  const uint32_t distinct = memory.zeroed.distinct;
+  return distinct <= table_room(p) ? distinct : 0;
+}
+
+FZ_DEV void clear_slots(const Args& a) {
+  const ExactParams& p = params<ExactParams>(a);
+  const EncoderMemory memory(a, p);
+  if (!is_searched(memory, p)) return;
+  const uint32_t count = slots_of(p);
+  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i <= count; i += gridDim.x * blockDim.x) memory.slots[i] = EMPTY;
+}
+
+// Puts a value into its slot. There is room for the values of a table; if there are more, the search ends.
+FZ_DEV void insert(const EncoderMemory& memory, const Search& search, uint32_t most, uint64_t value) {
+  uint32_t* distinct = &memory.zeroed.distinct;
+  if (value == EMPTY) {
+    if (atomicExch(&memory.zeroed.ones, 1u) == 0) atomicAdd(distinct, 1u);
+    return;
+  }
+  uint32_t slot = search.first(value);
+#pragma unroll 1
+  for (uint32_t k = 0; k < search.count; k++) {
+    unsigned long long* at = reinterpret_cast<unsigned long long*>(search.slots) + slot;
+    uint64_t there = *const_cast<const volatile unsigned long long*>(at);
+    if (there == EMPTY) there = atomicCAS(at, (unsigned long long)EMPTY, (unsigned long long)value);
+    if (there == value) return;
+    if (there == EMPTY) {
+      atomicAdd(distinct, 1u);
+      return;
+    }
+    if (k % 8 == 7 && *const_cast<const volatile uint32_t*>(distinct) > most) return;
+    slot = (slot + 1) & (search.count - 1);
+  }
+  atomicAdd(distinct, most + 1);
+}
+template <class W> FZ_DEV void insert_all(const Args& a) {
+  const ExactParams& p = params<ExactParams>(a);
+  const EncoderMemory memory(a, p);
+  if (!is_searched(memory, p)) return;
+  const Search search(memory, p);
+  const uint32_t n = (uint32_t)elements(p), most = table_room(p);
+  const W* o = reinterpret_cast<const W*>(memory.integers);
+  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+    if (i > 0 && o[i] == o[i - 1]) continue;
+    if (*const_cast<const volatile uint32_t*>(&memory.zeroed.distinct) > most) return;
+    insert(memory, search, most, o[i]);
+  }
+}
+
+// Lists the values as numbers in the order of a table.
+template <class W> FZ_DEV void list_values(const Args& a) {
+  const ExactParams& p = params<ExactParams>(a);
+  const EncoderMemory memory(a, p);
+  const uint32_t values = values_of(memory, p), count = slots_of(p);
+  if (values == 0) return;
+  W* to = reinterpret_cast<W*>(memory.values[0]);
+  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i <= count; i += gridDim.x * blockDim.x) {
+    const bool there = i < count ? memory.slots[i] != EMPTY : memory.zeroed.ones != 0;
+    if (!there) continue;
+    const uint32_t at = atomicAdd(&memory.zeroed.listed, 1u);
+    if (at < values) to[at] = (W)Map<W>::key(i < count ? (W)memory.slots[i] : (W)EMPTY, p.kind);
+  }
+}
+
+// A block sorts consecutive values.
+template <class W> FZ_DEV void sort_values(const Args& a, W* sorted) {
+  const ExactParams& p = params<ExactParams>(a);
+  const EncoderMemory memory(a, p);
+  const uint32_t values = values_of(memory, p), first = blockIdx.x * SORTED;
+  if (first >= values) return;
+  W* list = reinterpret_cast<W*>(memory.values[0]) + first;
+  for (uint32_t k = threadIdx.x; k < SORTED; k += blockDim.x) sorted[k] = first + k < values ? list[k] : (W)EMPTY;
+#pragma unroll 1
+  for (uint32_t size = 2; size <= SORTED; size *= 2)
+#pragma unroll 1
+    for (uint32_t apart = size / 2; apart > 0; apart /= 2) {
+      __syncthreads();
+      for (uint32_t k = threadIdx.x; k < SORTED / 2; k += blockDim.x) {
+        const uint32_t i = 2 * k - k % apart, j = i + apart;
+        const W x = sorted[i], y = sorted[j];
+        if ((x > y) == ((i & size) == 0)) {
+          sorted[i] = y;
+          sorted[j] = x;
+        }
+      }
+    }
+  __syncthreads();
+  for (uint32_t k = threadIdx.x; k < SORTED && first + k < values; k += blockDim.x) list[k] = sorted[k];
+}
+
+// Merges pairs of sorted parts: a value moves by the number of smaller ones in the other part.
+template <class W> FZ_DEV void merge_values(const Args& a) {
+  const ExactParams& p = params<ExactParams>(a);
+  const EncoderMemory memory(a, p);
+  const uint32_t values = values_of(memory, p), turn = a.tag, length = SORTED << turn;
+  const W* from = reinterpret_cast<const W*>(memory.values[turn % 2]);
+  W* to = reinterpret_cast<W*>(memory.values[1 - turn % 2]);
+  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < values; i += gridDim.x * blockDim.x) {
+    const uint32_t part = i / length, other = (part ^ 1) * length, end = min(values, other + length);
+    const W own = from[i];
+    uint32_t low = min(other, end), high = end;
+    while (low < high) {
+      const uint32_t middle = (low + high) / 2;
+      if (from[middle] < own) low = middle + 1;
+      else high = middle;
+    }
+    to[part / 2 * 2 * length + (i - part * length) + (low - min(other, end))] = own;
+  }
+}
+
+// The values of the table, their ranks, and their cost.
+template <class W> FZ_DEV void number_values(const Args& a, uint64_t* words) {
+  const ExactParams& p = params<ExactParams>(a);
+  const EncoderMemory memory(a, p);
+  const uint32_t values = values_of(memory, p);
+  if (values == 0) return;
+  const Search search(memory, p);
+  // Behind an odd number of merges the values are in the second list.
+  const W* sorted = reinterpret_cast<const W*>(memory.values[a.tag % 2]);
+  W* to = reinterpret_cast<W*>(memory.values[1 - a.tag % 2]);
+  uint64_t cost = 0;
+  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < values; i += gridDim.x * blockDim.x) {
+    const W value = (W)Map<W>::key(sorted[i], p.kind);
+    to[i] = value;
+    memory.rank_of[search.find(value)] = i;
+    if (i > 0) cost += 4 * (1 + length_of((W)(value - (W)Map<W>::key(sorted[i - 1], p.kind))));
+  }
+  cost = block_sum_to(cost, words);
+  if (threadIdx.x == blockDim.x - 1 && cost) atomicAdd(&memory.zeroed.table_cost, (unsigned long long)cost);
+  if (blockIdx.x == 0 && threadIdx.x == 0) memory.state->head.table = values;
+}
+
+template <class W> FZ_DEV void rank_all(const Args& a) {
+  const ExactParams& p = params<ExactParams>(a);
+  const EncoderMemory memory(a, p);
+  if (values_of(memory, p) == 0) return;
+  const Search search(memory, p);
+  const uint32_t n = (uint32_t)elements(p);
+  const W* o = reinterpret_cast<const W*>(memory.integers);
+  W* ranks = reinterpret_cast<W*>(memory.ranks);
+  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) ranks[i] = (W)memory.rank_of[search.find(o[i])];
+}
+}  // namespace exact
+}  // namespace fz
+
+#define EXACT_BY_WORD(NAME, FUNCTION)                                                                                     \
+  extern "C" __global__ void __launch_bounds__(256) NAME(FZ_ARGS) {                                                       \
+    if (fz::cancelled(a)) return;                                                                                         \
+    fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::FUNCTION<decltype(w)>(a); }); \
+  }
+extern "C" __global__ void __launch_bounds__(256) exact_clear_slots(FZ_ARGS) {
+  if (fz::cancelled(a)) return;
+  fz::exact::clear_slots(a);
+}
+EXACT_BY_WORD(exact_insert, insert_all)
+EXACT_BY_WORD(exact_list_values, list_values)
+extern "C" __global__ void __launch_bounds__(1024) exact_sort_values(FZ_ARGS) {
+  __shared__ uint64_t sorted[fz::exact::SORTED];
+  if (fz::cancelled(a)) return;
+  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::sort_values(a, reinterpret_cast<decltype(w)*>(sorted)); });
+}
+EXACT_BY_WORD(exact_merge_values, merge_values)
+extern "C" __global__ void __launch_bounds__(256) exact_number_values(FZ_ARGS) {
+  __shared__ uint64_t words[32];
+  if (fz::cancelled(a)) return;
+  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::number_values<decltype(w)>(a, words); });
+}
+EXACT_BY_WORD(exact_rank, rank_all)

@@ -1,0 +1,178 @@
+//! Launches of the kernels on a GPU.
+
+use super::params::{BLOCKS, ExactParams, STATE_BYTES, TABLE, ZEROED_BYTES};
+use crate::ir::device::{DeviceLaunch, LaunchShape};
+use crate::ir::kernel::read_params;
+use crate::stages::multilevel::classed::{DECODER_SET_BYTES, ENCODER_SET_BYTES, MASK_RUN, POINTS, RUN_ROOM};
+
+/// Threads of a block.
+const THREADS: u32 = 256;
+/// Batches of a section start at a multiple of this number.
+const UNIT: u64 = 256;
+/// The largest number of blocks that code batches: twice those that 132 multiprocessors execute at a time.
+const CODE_BLOCKS: u64 = 2 * 3 * 132;
+/// Steps of the shortest run.
+const SHORTEST: u64 = 8;
+/// Integers of a step.
+const STEP: u64 = 32;
+/// The sections of the table and of the array.
+const PARTS: u64 = 2;
+/// Orders of differences that an encoder compares, each in a block.
+const ORDERS: u64 = 16;
+
+fn up(bytes: u64) -> u64 {
+    bytes.next_multiple_of(16)
+}
+
+fn elements(p: &ExactParams) -> u64 {
+    p.dims.iter().product()
+}
+
+/// The most values of a table in a stream.
+fn most_values(n: u64) -> u64 {
+    n.min(TABLE.into())
+}
+
+fn mask_runs(integers: u64) -> u64 {
+    integers.div_ceil(POINTS as u64).div_ceil(MASK_RUN.into())
+}
+
+/// The largest numbers of runs and mask runs in a stream: of the table and of the whole; 0 for arrays that are too long for a device.
+/// An encoder makes at most one run for 9,600 bytes of its estimate at ratios up to 50, and fewer runs of the same integers at higher
+/// ratios.
+pub(super) fn most_runs(dims: [u64; 3], width: u64, decodes: bool) -> [u32; 2] {
+    let n = dims.iter().try_fold(1u64, |n, &d| n.checked_mul(d)).filter(|&n| n < 1 << 31);
+    let Some(n) = n else { return [0; 2] };
+    let values = most_values(n);
+    let runs = |integers: u64| integers.div_ceil(STEP).div_ceil(SHORTEST);
+    let table = if decodes { mask_runs(values) + runs(values) } else { mask_runs(values) };
+    let array = mask_runs(n) + if decodes { runs(n) } else { (n + values) * width / 1000 + 64 };
+    [table, table + array + 1].map(|runs| u32::try_from(runs).unwrap_or(0))
+}
+
+/// The most values of a table that an encoder makes, and the slots of its search.
+fn table_room(n: u64) -> (u64, u64) {
+    let room = (n / 4).min(TABLE.into());
+    (room, (2 * room).next_power_of_two().max(64))
+}
+
+/// The room of the batches of a section.
+fn batch_room(integers: u64) -> u64 {
+    integers.div_ceil(POINTS as u64 * UNIT) * UNIT
+}
+
+/// Bytes of `Memory` in kernels/exact/memory.cuh, which encoders and decoders have.
+fn common_bytes(p: &ExactParams, n: u64) -> u64 {
+    let runs = u64::from(p.runs);
+    up(STATE_BYTES)
+        + up(batch_room(most_values(n)) + batch_room(n))
+        + 2 * up(4 * runs)
+        + up(8 * runs)
+        + PARTS * up(8 * u64::from(BLOCKS))
+}
+
+/// Numbers the launches in their tags.
+fn ordered(mut made: DeviceLaunch) -> DeviceLaunch {
+    for (order, launch) in made.launches.iter_mut().enumerate() {
+        launch.tag |= (order as u32) << 8;
+    }
+    made
+}
+
+/// Blocks for `n` integers.
+fn wide(n: u64) -> u64 {
+    n.div_ceil(2048).clamp(1, BLOCKS.into())
+}
+
+/// The launches that list the distinct values of `n` integers and replace the integers by ranks.
+fn table(mut made: DeviceLaunch, n: u64) -> DeviceLaunch {
+    let (room, slots) = table_room(n);
+    if room == 0 {
+        return made;
+    }
+    let sorted = room.div_ceil(2048);
+    // Behind an odd number of merges the values are in the second list, as the last launch expects.
+    let merges = sorted.next_power_of_two().trailing_zeros() | 1;
+    made = made
+        .then("exact_clear_slots", wide(slots), THREADS)
+        .then("exact_insert", wide(n), THREADS)
+        .then("exact_list_values", wide(slots), THREADS)
+        .then("exact_sort_values", sorted, 1024);
+    for turn in 0..merges {
+        made = made.then_tagged("exact_merge_values", wide(room), THREADS, turn);
+    }
+    made.then_tagged("exact_number_values", wide(room), THREADS, merges).then("exact_rank", wide(n), THREADS)
+}
+
+pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    let p = read_params::<ExactParams>(shape.params);
+    if p.runs == 0 {
+        return None;
+    }
+    let (n, width) = (elements(&p), u64::from(p.width));
+    let (blocks, batches) = (wide(n), n.div_ceil(POINTS as u64));
+    let made = DeviceLaunch::one("exact_sample", 1, 1024)
+        .then("exact_places", blocks, THREADS)
+        .then("exact_integers", blocks, THREADS)
+        .then_tagged("exact_choose", ORDERS + 1, 1024, 0)
+        .then_tagged("exact_decide", 1, 32, 0);
+    let made = table(made, n)
+        .then_tagged("exact_choose", ORDERS + 1, 1024, 1)
+        .then_tagged("exact_decide", 1, 32, 1)
+        .then("exact_fills", blocks, THREADS)
+        .then("exact_fills_before", 1, 1024)
+        .then("exact_scale", PARTS, 1024)
+        .then("exact_code", blocks.min(CODE_BLOCKS), THREADS)
+        .then("exact_count_classes", batches.div_ceil(4096), THREADS)
+        .then("exact_tables", 2 * PARTS, 512)
+        .then("exact_runs", 1, 32)
+        .then("exact_starts", PARTS, 1024)
+        .then("exact_encode_runs", u64::from(p.runs).div_ceil(8).min(4 * u64::from(BLOCKS)), THREADS)
+        .then("exact_count_words", blocks, THREADS)
+        .then("exact_place", PARTS, 1024)
+        .then_tagged("exact_stream", 1, 1024, blocks as u32)
+        .then("exact_gather", blocks, THREADS)
+        .then("exact_encode_again", blocks, THREADS)
+        .then("exact_put_low", blocks, THREADS);
+    let (room, slots) = table_room(n);
+    let both = n + room;
+    let scratch = common_bytes(&p, n)
+        + up(2 * PARTS * ENCODER_SET_BYTES)
+        + 2 * up(2 * both)
+        + up(2 * (batch_room(most_values(n)) + batch_room(n)))
+        + 2 * up(width * n)
+        + 2 * up(width * room)
+        + up(8 * slots + 8)
+        + up(4 * slots + 4)
+        + up(4 * n.div_ceil(2048))
+        + up(both * width + u64::from(RUN_ROOM) * u64::from(p.runs));
+    Some(made.with(ZEROED_BYTES, scratch))
+}
+
+pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    let p = read_params::<ExactParams>(shape.params);
+    if p.runs == 0 {
+        return None;
+    }
+    let (n, values) = (elements(&p), most_values(elements(&p)));
+    let blocks = wide(n);
+    let masks = (mask_runs(values) + mask_runs(n)).div_ceil(u64::from(THREADS / 32));
+    let mut made = DeviceLaunch::one("exact_open", PARTS, THREADS)
+        .then("exact_decode_classes", masks, THREADS)
+        .then("exact_decode_starts", PARTS, 1024)
+        .then("exact_decode_codes", blocks, THREADS)
+        .then("exact_count_low", blocks, THREADS)
+        .then("exact_unpack", blocks, THREADS);
+    for turn in 0..3 {
+        for writes in 0..2 {
+            made = made.then_tagged("exact_sum_x", blocks, THREADS, 2 * turn + writes);
+        }
+    }
+    for axis in (1..3).filter(|&axis| p.dims[axis] > 1) {
+        made = made.then_tagged("exact_sum_lines", blocks, THREADS, axis as u32);
+    }
+    let made = ordered(made.then("exact_elements", blocks, THREADS));
+    let integers = |n: u64| up(4 * n) + up(u64::from(p.width) * n);
+    let scratch = common_bytes(&p, n) + up(2 * PARTS * DECODER_SET_BYTES) + integers(values) + integers(n);
+    Some(made.with(16, scratch))
+}
