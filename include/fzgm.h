@@ -1430,8 +1430,9 @@ FZ_NODISCARD int32_t fz_workspace_new(const fz_plan *plan, fz_workspace **worksp
  * - fz_decompress_file(): the length of the file.
  *
  * Two cases require more memory, in addition to this sum:
- * - Stage "multilevel" (preset "high") usually allocates about 7 times the array size, and stage
- *   "exact" several times the array size. These are estimates: no upper limit is guaranteed.
+ * - Stage "multilevel" (preset "high") usually allocates about 7 times the array size. Stage "exact"
+ *   (preset "exact") usually allocates about 12 bytes for each element and 4 times the array size.
+ *   These are estimates: no upper limit is guaranteed.
  * - If the lists of a workspace from fz_workspace_new() are full, the call allocates a second
  *   workspace with larger lists. If lists of another stage are then full, the call allocates a
  *   third one, and so on for each stage with outlier lists. All exist until the call returns. Each
