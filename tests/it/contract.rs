@@ -37,7 +37,7 @@ fn values(p: &Param) -> Vec<String> {
 }
 
 /// The defaults, and each value of each parameter with the defaults of the others.
-fn one_at_a_time(params: &[Param]) -> Vec<Vec<Given>> {
+pub(crate) fn one_at_a_time(params: &[Param]) -> Vec<Vec<Given>> {
     let each = params.iter().flat_map(|p| values(p).into_iter().map(|v| vec![(p.name.to_string(), v)]));
     std::iter::once(vec![]).chain(each).collect()
 }
@@ -56,7 +56,7 @@ fn pairs(params: &[Param]) -> Vec<Vec<Given>> {
     all
 }
 
-fn pipeline(stage: &str, set: &[Given]) -> Pipeline {
+pub(crate) fn pipeline(stage: &str, set: &[Given]) -> Pipeline {
     let mut p = Pipeline::new();
     let node = p.add(stage).unwrap();
     for (name, value) in set {

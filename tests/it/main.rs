@@ -45,6 +45,7 @@ mod recompression;
 mod reference_reader;
 mod regressions;
 mod rel;
+mod releases;
 mod series;
 mod strided;
 mod vectors;

@@ -10,6 +10,7 @@ import itertools
 import json
 import math
 import os
+import pathlib
 import struct
 import subprocess
 import sys
@@ -253,6 +254,19 @@ class Golden(unittest.TestCase):
             status = reader.run_golden(GOLDEN)
         self.assertEqual(status, 0, text.getvalue())
         self.assertRegex(text.getvalue(), r"^\d+ passed, 0 failed\n$")
+
+
+class Releases(unittest.TestCase):
+    def test_every_container(self):
+        for folder in sorted(pathlib.Path(GOLDEN, "releases").iterdir()):
+            data, at = (folder / "containers.bin").read_bytes(), 0
+            for line in (folder / "index.tsv").read_text().splitlines():
+                name, length, _, _, crc = line.split("\t")
+                with self.subTest(f"{folder.name}: {name}"):
+                    restored = reader.decode(data[at:at + int(length)])
+                    self.assertEqual(f"{zlib.crc32(restored):08x}", crc)
+                at += int(length)
+            self.assertEqual(at, len(data))
 
 
 class Vectors(unittest.TestCase):
