@@ -118,7 +118,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = input::bytes, conflicts_with = "verify")]
     slab: Option<u64>,
     /// Append the container as a step of the series OUT, which is created if it does not exist
-    #[arg(long, requires = "path", conflicts_with_all = ["slab", "force"])]
+    #[arg(long, requires = "path", conflicts_with = "force")]
     append: bool,
     /// Name of the appended step [default: none]
     #[arg(long, requires = "append")]
@@ -264,7 +264,7 @@ impl Work<'_> {
         let files = Files { input, output };
         let refused = |e| self.start.refused(&e);
         if let Some(bytes) = args.slab {
-            return self.in_slabs(&files, source, (pipeline, declared), bytes);
+            return self.in_slabs(&files, source, (pipeline, declared), bytes, series);
         }
         let planned = |array: &Array| Encoder::new(&pipeline, array, &args.options()).map_err(refused);
         let early = source.array().as_ref().map(planned).transpose()?;

@@ -10,6 +10,18 @@ use fzgm::{Array, Options, Pipeline};
 use std::io::{ErrorKind, Read, Result as IoResult, Write};
 use std::path::Path;
 
+/// The destination of the slabs of an array.
+pub(crate) trait Sink {
+    /// Compresses and writes the next slab.
+    fn write_slab(&mut self, slab: &[u8]) -> fzgm::Result<()>;
+}
+
+impl<W: Write> Sink for Writer<W> {
+    fn write_slab(&mut self, slab: &[u8]) -> fzgm::Result<()> {
+        Writer::write_slab(self, slab)
+    }
+}
+
 /// Compresses the elements of `src` into a slab file. `from` and `to` are the paths of the streams. `check` is called with each slab
 /// before its compression, and its error ends the run.
 pub(crate) fn write(
@@ -20,20 +32,38 @@ pub(crate) fn write(
     check: &dyn Fn(&[u8]) -> Result<(), Failure>,
 ) -> Result<Totals, Failure> {
     let refused = |e| Failure::from_error(&e);
-    let row = header.row_bytes();
-    if row == 0 {
+    expect_rows(header)?;
+    let to = input::name(to, "standard output");
+    let mut writer = Writer::new(dst, to, header.clone(), pipeline, options).map_err(refused)?;
+    pass((src, from), &mut writer, header, check)?;
+    writer.finish().map(|(totals, _)| totals).map_err(refused)
+}
+
+/// Rejects rows without elements.
+pub(crate) fn expect_rows(header: &Header) -> Result<(), Failure> {
+    if header.row_bytes() == 0 {
         return Err(Failure::usage(
             "--dims give rows without elements, which cannot be divided into slabs; remove --slab",
         ));
     }
+    Ok(())
+}
+
+/// Reads an array slab by slab and passes the slabs to `sink`.
+pub(crate) fn pass(
+    (src, from): (&mut dyn Read, &Path),
+    sink: &mut dyn Sink,
+    header: &Header,
+    check: &dyn Fn(&[u8]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let row = header.row_bytes();
     let rows = header.slowest().map_or(header.rows(), |all| header.rows().min(all.max(1)));
     let mut slab = memory::zeroed(row.saturating_mul(rows))?;
     let progress = Progress::new("compress", header.slowest().map(|all| all.saturating_mul(row)));
-    let to = input::name(to, "standard output");
-    let mut writer = Writer::new(dst, to, header.clone(), pipeline, options).map_err(refused)?;
+    let mut passed = 0u64;
     loop {
         // Not more rows than --dims specify, because a stream may be endless.
-        let left = header.slowest().map_or(rows, |all| rows.min(all - writer.totals().rows));
+        let left = header.slowest().map_or(rows, |all| rows.min(all - passed));
         let slab = &mut slab[..(left * row) as usize];
         let bytes = fill(src, slab).map_err(|e| Failure::io("read", from, &e))?;
         if bytes == 0 {
@@ -46,20 +76,21 @@ pub(crate) fn write(
             )));
         }
         check(&slab[..bytes])?;
-        writer.write_slab(&slab[..bytes]).map_err(refused)?;
-        progress.at(writer.totals().array_bytes);
+        sink.write_slab(&slab[..bytes]).map_err(|e| Failure::from_error(&e))?;
+        passed += bytes as u64 / row;
+        progress.at(passed * row);
     }
     if let Some(all) = header.slowest() {
         let more = fill(src, &mut [0]).map_err(|e| Failure::io("read", from, &e))? > 0;
-        if more || writer.totals().rows != all {
-            let (have, want) = (writer.totals().array_bytes, all.saturating_mul(row));
+        if more || passed != all {
+            let (have, want) = (passed * row, all.saturating_mul(row));
             let have = if more { format!("more than {have}") } else { have.to_string() };
             let what =
                 format!("{} has {have} bytes, but --dims require {want}; correct --dims", from.display());
             return Err(Failure::usage(what));
         }
     }
-    writer.finish().map(|(totals, _)| totals).map_err(refused)
+    Ok(())
 }
 
 /// Restores a slab file into `dst`. `src` must be positioned after the magic number; `from` and `to` are the paths of the streams.

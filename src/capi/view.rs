@@ -20,10 +20,10 @@ use crate::{Array, DType, Decoder, DeviceSlice, Error, Options, device_of};
 /// neighbors in each dimension. Memory between the elements, such as ghost cells around the interior
 /// of a grid, does not belong to the array: it is neither compressed nor written.
 ///
-/// Initialize the structure with FZ_INIT(). Element (x, y, z) is at
-/// `origin` + (x strides[0] + y strides[1] + z strides[2]) elements. For the interior of a grid of
-/// nx, ny, and nz elements with g ghost cells on each side, `origin` is the address of element
-/// (g, g, g), dims are {nx, ny, nz}, and strides are {1, nx + 2g, (nx + 2g) (ny + 2g)}.
+/// Initialize the structure with FZ_INIT(). Element (x, y, z) is
+/// `x * strides[0] + y * strides[1] + z * strides[2]` elements after `origin`. For the interior of a
+/// grid of nx, ny, and nz elements with g ghost cells on each side, `origin` is the address of
+/// element (g, g, g), dims are {nx, ny, nz}, and strides are {1, nx + 2g, (nx + 2g) (ny + 2g)}.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct fz_view {

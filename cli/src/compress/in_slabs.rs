@@ -8,9 +8,11 @@ use crate::report as reports;
 use crate::request;
 use crate::slabs;
 use crate::source::Source;
-use fzgm::Pipeline;
+use fzgm::series::SeriesWriter;
 use fzgm::slabs::Header;
+use fzgm::{Options, Pipeline};
 use std::cell::RefCell;
+use std::io::Read;
 use std::time::Instant;
 
 impl Work<'_> {
@@ -20,6 +22,7 @@ impl Work<'_> {
         source: Source,
         (mut pipeline, declared): (Pipeline, Declared),
         bytes: u64,
+        series: Option<&mut SeriesWriter>,
     ) -> Result<(), Failure> {
         let (args, input, dtype) = (self.args, files.input, source.dtype());
         let options = args.options();
@@ -32,7 +35,9 @@ impl Work<'_> {
         let start = Instant::now();
         let header = Header::new(dtype, source.dims(), bytes);
         let mut src = source.into_reader()?;
-        files.output.check()?;
+        if series.is_none() {
+            files.output.check()?;
+        }
         let mut check = self.check(&pipeline, dtype, declared);
         let fresh = check.clone();
         // A relative bound requires the range of the whole array. A stream can be read only once: there each slab has the bound of
@@ -65,22 +70,18 @@ impl Work<'_> {
             check.add(slab);
             self.accept(input, dtype, &pipeline, &check)
         };
-        let mut sink = files.output.create()?;
-        let to = files.output.path();
-        let totals =
-            slabs::write((&mut *src, input), (&mut sink, to), &header, (&pipeline, &options), &check)?;
-        sink.commit()?;
+        let plan = (&pipeline, &options);
+        let written = self.put(files, &mut *src, series, &header, plan, &check)?;
         if let Some(note) = seen.into_inner().note().filter(|_| request::relative(&own).is_none()) {
             reports::note(&note);
         }
         let seconds = start.elapsed().as_secs_f64();
-        let array = header.array(totals.rows).map_err(|e| Failure::from_error(&e))?;
         let done = Done {
-            array,
-            bytes: totals.file_bytes,
+            array: header.array(written.rows).map_err(|e| Failure::from_error(&e))?,
+            bytes: written.bytes,
             seconds,
-            slabs: Some(totals.slabs),
-            step: None,
+            slabs: Some(written.slabs),
+            step: written.step,
             stored: None,
             absolute,
             verified: None,
@@ -88,4 +89,36 @@ impl Work<'_> {
         };
         report(args, self.start, files, &done)
     }
+
+    /// Writes the slabs into a slab file, or into a step of a series.
+    fn put(
+        &self,
+        files: &Files<'_>,
+        src: &mut dyn Read,
+        series: Option<&mut SeriesWriter>,
+        header: &Header,
+        plan: (&Pipeline, &Options),
+        check: &dyn Fn(&[u8]) -> Result<(), Failure>,
+    ) -> Result<Written, Failure> {
+        let src = (src, files.input);
+        if let Some(writer) = series {
+            let index = self.append_slabs(src, writer, header, plan, check)?;
+            let (bytes, slabs) = writer.steps().last().map_or((0, 0), |step| (step.bytes(), step.slabs()));
+            return Ok(Written { rows: header.slowest().unwrap_or(0), bytes, slabs, step: Some(index) });
+        }
+        let (mut sink, to) = (files.output.create()?, files.output.path());
+        let totals = slabs::write(src, (&mut sink, to), header, plan, check)?;
+        sink.commit()?;
+        Ok(Written { rows: totals.rows, bytes: totals.file_bytes, slabs: totals.slabs, step: None })
+    }
+}
+
+/// The result of writing slabs.
+struct Written {
+    /// Length of the slowest dimension.
+    rows: u64,
+    bytes: u64,
+    slabs: u64,
+    /// Position of the step of a series.
+    step: Option<u64>,
 }

@@ -66,6 +66,32 @@ fn steps_are_appended_listed_and_restored() {
     fixture.run("decompress one.fzs -o one.npy").ok();
 }
 
+/// A step of slabs has the containers of a slab file, within one bound for all slabs.
+#[test]
+fn a_step_is_appended_slab_by_slab() {
+    let fixture = Fixture::new();
+    let slabs = "--preset fast --eb 1e-3 --slab 1M";
+    let report = fixture.run(&format!("compress {FIELD} -o run.fzs --append {slabs} --json")).json();
+    assert_eq!((&report["step"], &report["slabs"]), (&json!(0), &json!(4)));
+    fixture.run(&format!("compress {FIELD} -o own.fzs {slabs}")).ok();
+    fixture.run("decompress own.fzs -o own.f32").ok();
+    fixture.run("decompress run.fzs -o step.f32").ok();
+    assert!(fs::read(fixture.path("step.f32")).unwrap() == fs::read(fixture.path("own.f32")).unwrap());
+    fixture.run("decompress run.fzs -o part.f32 --region 5:100,180:190").ok();
+    fixture.run("decompress own.fzs -o same.f32 --region 5:100,180:190").ok();
+    assert!(fs::read(fixture.path("part.f32")).unwrap() == fs::read(fixture.path("same.f32")).unwrap());
+    assert!(fixture.run("info run.fzs").ok().contains("in 4 slabs"));
+    // A file that ends early leaves no step.
+    let field = fs::read(fixture.path("egm96.f32")).unwrap();
+    fixture.write("short.f32", &field[..300 * 5760]);
+    fixture.fails(
+        &format!("compress short.f32 --dtype f32 --dims 1440x721 -o run.fzs --append {slabs}"),
+        2,
+        &["short.f32 has "],
+    );
+    assert!(fixture.run("info run.fzs").ok().contains("series     1 steps"));
+}
+
 #[test]
 fn a_series_without_its_end_is_restored() {
     let fixture = series();
@@ -113,7 +139,8 @@ fn wrong_steps_are_rejected() {
             "--name x names one step",
         ),
         ("compress part.npy --append --preset bits", 2, "--output"),
-        ("compress part.npy -o run.fzs --append --slab 1M --preset bits", 2, "cannot be used with"),
+        ("compress - -o run.fzs --append --slab 1M --dtype f32 --preset bits", 2, "add --dims"),
+        ("compress part.npy -o run.fzs --append --force --preset bits", 2, "cannot be used with"),
         ("compress run.fzs -o x.fzm --dtype f32 --preset bits", 2, "is a series of fzgm"),
         ("compare run.fzs run.fzs --dtype f32", 2, "is a series of fzgm"),
     ] {
