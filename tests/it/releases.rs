@@ -3,6 +3,7 @@
 //! `tests/golden/releases/<version>/containers.bin` consists of containers, one after the other. `index.tsv` has a line for each of
 //! them: its name, its bytes, the element type, the dimensions, and the CRC-32 of the restored array. `FZGM_UPDATE_RELEASE=1` writes both
 //! files for the version of the package. Do this once, for the release candidate.
+
 use crate::common::fixture::lossy;
 use crate::common::run::{both_containers, options};
 use crate::common::samples::{self, Content, Sample};
