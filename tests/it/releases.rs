@@ -10,7 +10,7 @@ use crate::common::samples::{self, Content, Sample};
 use crate::contract::{one_at_a_time, pipeline};
 use fzgm::stages::STAGES;
 use fzgm::{Container, DType, Generation, Options, PRESETS, Pipeline, compress, decompress};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -156,8 +156,8 @@ fn this_version_has_its_containers() {
     let index = std::fs::read_to_string(folder.join("index.tsv")).unwrap_or_else(|e| {
         panic!("{}: {e}; set FZGM_UPDATE_RELEASE=1 to write the containers of this version", folder.display())
     });
-    let recorded: HashSet<&str> = index.lines().filter_map(|line| line.split('\t').next()).collect();
-    let names: HashSet<&str> = cases.iter().map(|c| &*c.name).collect();
+    let recorded: BTreeSet<&str> = index.lines().filter_map(|line| line.split('\t').next()).collect();
+    let names: BTreeSet<&str> = cases.iter().map(|c| &*c.name).collect();
     assert_eq!(names.len(), cases.len(), "two containers have one name");
     let missing: Vec<_> = names.difference(&recorded).collect();
     assert!(
