@@ -17,7 +17,7 @@ template <class T, int DIM> FZ_DEV void encode_small(const Args& a, Shared& s) {
     if (!cancelled(a) && threadIdx.x == 0) publish(out, 0);
     return;
   }
-  UnitEncoder<T, DIM, true, false> c;
+  UnitEncoder<T, DIM, true, false, false> c;
   Planes b;
   if (c.count(a, number, s) != COUNTED_WORDS) return;
   __syncthreads();

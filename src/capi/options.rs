@@ -50,6 +50,12 @@ pub struct fz_options {
     ///   memory of another GPU, and asynchronous calls on a stream of another GPU, fail with
     ///   FZ_INVALID_ARGUMENT. If there is no GPU n, no plan is created; see fz_pipeline_finalize().
     pub device: i32,
+    /// 0 (default) or 1. 1: The workspace of an encoder keeps a value base from call to call, and the
+    /// bound of modes "noa" and "prel" refers to the kept base if it suits the array. The guarantee is
+    /// that of value 0. On a GPU, calls are faster; the container also depends on the earlier calls with
+    /// the workspace (docs/bounds.md). It applies to the stages fast and quantizer with strict 1. Other
+    /// stages and decoders ignore it. Batches reject it.
+    pub previous_base: i32,
     /// Limit of the memory of a decoder in bytes. It applies to the workspace and, for preset "high"
     /// on the CPU, to the memory that calls allocate in addition. If a decoder requires more memory,
     /// its creation fails with FZ_MEMORY_LIMIT. The limit guards against containers made to exhaust
@@ -76,6 +82,7 @@ pub unsafe extern "C" fn fz_options_init(options: *mut fz_options) -> i32 {
             checksum: 1,
             threads: 1,
             device: fz_device_choice::FZ_DEVICE_AUTO as i32,
+            previous_base: 0,
             max_memory_bytes: 0,
         });
         Ok(())
@@ -125,6 +132,8 @@ impl fz_options {
                     )));
                 }
             },
+            previous_base: flag(self.previous_base)
+                .ok_or_else(|| one_of("previous_base", self.previous_base))?,
             threads: match self.threads {
                 threads @ 0..=MAX_THREADS => threads,
                 other => {

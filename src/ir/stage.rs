@@ -31,18 +31,20 @@ pub struct Spec {
     pub params: &'static [Param],
 }
 
-/// Two switches that concern the bytes of every stage.
+/// Switches that concern the bytes of every stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// The bound is kept for every value, at any cost in bytes; off writes the reference's bytes.
     pub strict: bool,
     /// The form of the files.
     pub generation: Generation,
+    /// Relative bounds may refer to the base of the previous call with the workspace.
+    pub previous_base: bool,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Rules { strict: true, generation: Generation::G2026_08 }
+        Rules { strict: true, generation: Generation::G2026_08, previous_base: false }
     }
 }
 

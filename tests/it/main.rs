@@ -41,6 +41,7 @@ mod parameters;
 mod pipelines;
 mod plans;
 mod presets;
+mod previous_base;
 mod recompression;
 mod reference_reader;
 mod regressions;

@@ -1,6 +1,6 @@
 //! The parameters of the stage, checked against the type of the values.
 
-use super::params::{ABS, IN_PLACE, NOA, PADDED, PREL, QuantizerParams, REL, STRICT, ZIGZAG};
+use super::params::{ABS, IN_PLACE, NOA, PADDED, PREL, PREVIOUS, QuantizerParams, REL, STRICT, ZIGZAG};
 use super::{SPEC, step};
 use crate::base::dtype::DType;
 use crate::base::edge_type::EdgeType;
@@ -106,6 +106,11 @@ impl BoundQuantizer {
         Ok(())
     }
 
+    /// True if the bound is a fraction of a number that the run measures.
+    fn is_measured(&self) -> bool {
+        [NOA, PREL].contains(&self.mode) && self.value_base == 0.0
+    }
+
     /// Rejects forms that can be read but not written.
     pub(super) fn check_written(&self) -> Result<()> {
         const LEAST: f64 = 1.0 / 1_048_576.0;
@@ -128,6 +133,7 @@ impl BoundQuantizer {
             switches: switch(self.zigzag, ZIGZAG)
                 | switch(self.in_place, IN_PLACE)
                 | switch(strict, STRICT)
+                | switch(strict && self.rules.previous_base && self.is_measured(), PREVIOUS)
                 | switch(!strict && padded, PADDED),
             value: self.value.bytes() as u32,
             code: self.code.bytes() as u32,

@@ -1,7 +1,8 @@
 //! How the kernels run on a GPU.
 
 use super::params::{
-    ABS, BOUND_COUNTS_BYTES, IN_PLACE, QuantizerParams, QuantizerRelParams, RANGE, RANGE_BYTES, STRICT,
+    ABS, BOUND_COUNTS_BYTES, IN_PLACE, PREVIOUS, QuantizerParams, QuantizerRelParams, RANGE, RANGE_BYTES,
+    STRICT,
 };
 use super::step;
 use crate::ir::device::{DeviceLaunch, LaunchShape, tiles};
@@ -30,9 +31,13 @@ pub(super) fn bound(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     } else {
         DeviceLaunch::default()
     };
+    let previous = p.switches & PREVIOUS != 0;
     let samplers = (step::sample(bytes as usize / 4).0 as u64).div_ceil(GROUPS).clamp(1, SAMPLERS);
+    let step = DeviceLaunch::one("quantizer_bound_step", samplers, THREADS);
+    let again = if steps { step } else { DeviceLaunch::one("quantizer_bound", 1, THREADS) };
     let all = if steps { scan.then("quantizer_bound_step", samplers, THREADS) } else { scan };
-    Some(all.with(BOUND_COUNTS_BYTES, RANGE_BYTES * blocks))
+    let all = all.with(BOUND_COUNTS_BYTES, RANGE_BYTES * blocks);
+    Some(if previous { all.clone().with_tries(all, again) } else { all })
 }
 
 pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
