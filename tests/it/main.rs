@@ -29,6 +29,7 @@ mod exact;
 mod exhaustive;
 mod fast;
 mod fields;
+mod fills;
 mod ginterp;
 mod golden;
 mod header;

@@ -8,6 +8,7 @@ use crate::base::error::{Error, Result};
 use crate::base::param::Args;
 use crate::ir::stage::Rules;
 use crate::stages::inputs::{floats, known_elements};
+use crate::stages::parameters::list_capacity;
 
 /// The stage on an edge.
 pub(super) struct BoundQuantizer {
@@ -57,7 +58,7 @@ impl BoundQuantizer {
             mode,
             error_bound: args.real("error_bound")?,
             radius: u32::try_from(args.int("quant_radius")?).unwrap_or(u32::MAX),
-            capacity: args.real("outlier_capacity")?,
+            capacity: list_capacity(args, rules.strict, edge.max_bytes() / value.bytes())?,
             threshold: args.real("outlier_threshold")?,
             value_base: args.real("value_base")?,
             fixed_step: args.flag("fixed_step")?,
