@@ -156,7 +156,10 @@ impl Run<'_> {
         }
         args.stage = step.node as u32;
         if self.plan.kept_bytes() > 0 {
-            args.kept = self.at(self.layout.control + KEPT_BYTES * step.node as u64);
+            // The launches of two tries share the base of the stage that resolves the bound, which is the first.
+            let tries = !step.device.second_try.is_empty();
+            let keeper = self.plan.steps.first().filter(|_| tries).unwrap_or(step);
+            args.kept = self.at(self.layout.control + KEPT_BYTES * keeper.node as u64);
         }
         let first = step.ins.first().map(|&v| self.plan.place(v));
         let known = |v: Val| !self.plan.value(v).edge.length.is_dynamic();
