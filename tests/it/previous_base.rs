@@ -185,18 +185,18 @@ fn device_cases() -> Vec<(Case, usize)> {
         // Whole units: two codes to a register, and fill values in the places of codes.
         (case("fast", f32, &[8224, 32, 2], "noa", false), 5),
         (case("fast", f32, &[8224, 32, 2], "noa", true), 4),
-        (case("fast", f32, &[2_100_001], "noa", false), 3),
+        (case("fast", f32, &[2_100_001], "noa", false), 2),
         (case("pfpl", f32, &[3000], "noa", false), all),
         (case("pfpl", f64, &[5000], "noa", true), all),
         (case("pfpl", f64, &[4096, 3], "prel", false), all),
-        (case("pfpl", f32, &[2_100_001], "noa", false), 5),
+        (case("pfpl", f32, &[2_100_001], "noa", false), 4),
     ];
     // A step that does not depend on a sample, and lists, which are coded by several kernels.
     for name in ["fixed_step=true", "inplace=false"] {
         let mut other = case("pfpl", f32, &[6000], "noa", false);
         other.name = name;
         other.pipeline =
-            Pipeline::from_text(&format!("quantizer(mode=\"noa\",eb=1e-3,{name}) > rze")).unwrap();
+            Pipeline::from_text(&format!("quantizer(mode=noa,eb=1e-3,capacity=1,{name}) > rze")).unwrap();
         cases.push((other, all));
     }
     cases
