@@ -9,7 +9,7 @@ fn field(array: &Array, fill: f64) -> Vec<u8> {
     let n: u64 = array.dims().iter().product();
     let mut bytes = vec![];
     for i in 0..n {
-        let x = if (i * 2_654_435_761 >> 7) % 10 < 3 { fill } else { (i as f64 * 0.01).sin() };
+        let x = if ((i * 2_654_435_761) >> 7) % 10 < 3 { fill } else { (i as f64 * 0.01).sin() };
         match array.dtype() {
             DType::F32 => bytes.extend_from_slice(&(x as f32).to_le_bytes()),
             _ => bytes.extend_from_slice(&x.to_le_bytes()),
