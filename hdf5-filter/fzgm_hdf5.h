@@ -1,5 +1,5 @@
-/* fzgm for HDF5 programs in C and C++: the number of the filter, and calls that put it into a dataset creation property list. A header
- * and nothing else: it needs hdf5.h, and the plugin when chunks are written or read. docs/hdf5.md has the cd_values. */
+/* fzgm for HDF5 programs in C and C++: the filter number, and functions that add the filter to a dataset creation property list. The header
+ * requires only hdf5.h. Writing and reading chunks requires the plugin. docs/hdf5-format.md specifies the cd_values. */
 #ifndef FZGM_HDF5_H
 #define FZGM_HDF5_H
 
@@ -8,24 +8,24 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Until The HDF Group assigns another; files with this one will always be read. */
+/* Until The HDF Group assigns another number. Files with this number will be readable permanently. */
 #define H5Z_FILTER_FZGM 32770
 
 /* The mode of the error bound. */
-#define FZGM_LOSSLESS 0 /* nothing */
+#define FZGM_LOSSLESS 0 /* no error */
 #define FZGM_ABS 1      /* |x - x'| <= bound */
 #define FZGM_REL 2      /* |x - x'| <= bound * |x| */
 
-/* Presets. A number never changes its meaning. 5 is reserved, and a plugin that does not have a number refuses it. */
-#define FZGM_PRESET_DEFAULT 0   /* what plugins do without a number: pfpl, or no loss */
+/* Presets. A number never changes its meaning. 5 is reserved. A plugin rejects numbers that it does not support. */
+#define FZGM_PRESET_DEFAULT 0   /* the preset if no number is given: pfpl, or lossless */
 #define FZGM_PRESET_PFPL 1      /* FZGM_ABS, FZGM_REL */
-#define FZGM_PRESET_FZ 2        /* FZGM_ABS, as all that follow; differences in two or three dimensions */
+#define FZGM_PRESET_FZ 2        /* FZGM_ABS, like all following presets */
 #define FZGM_PRESET_FAST 3      /* for speed */
 #define FZGM_PRESET_HIGH 4      /* for ratio */
 #define FZGM_PRESET_CUSZ 6
 #define FZGM_PRESET_CUSZ_ANS 7
 #define FZGM_PRESET_LC_CR 8
-#define FZGM_PRESET_HIGH_ONCE 9 /* for the best ratio, if every chunk is written whole and once: docs/hdf5.md */
+#define FZGM_PRESET_HIGH_ONCE 9 /* highest ratio, if every chunk is written whole and once: docs/hdf5.md */
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,8 +39,8 @@ static inline void fzgm_double_words(double value, unsigned words[2]) {
   words[1] = (unsigned)(bits >> 32);
 }
 
-/* Compresses the datasets of this list in a mode with a bound (0 for FZGM_LOSSLESS) by a preset. fzgm must be the first filter of the list.
- * H5Dcreate fails if the bound, the preset, or the dataset is not possible, with a text on the error stack. */
+/* Adds the filter to a list, with mode, bound (0 for FZGM_LOSSLESS), and preset. In modes with a bound, fzgm must be the first filter of the
+ * list. If the filter does not support the bound, the preset, or the dataset, H5Dcreate fails, with a text on the error stack. */
 static inline herr_t H5Pset_fzgm_preset(hid_t dcpl, unsigned mode, double bound, unsigned preset) {
   unsigned cd[4];
   cd[0] = mode;
@@ -49,14 +49,14 @@ static inline herr_t H5Pset_fzgm_preset(hid_t dcpl, unsigned mode, double bound,
   return H5Pset_filter(dcpl, H5Z_FILTER_FZGM, H5Z_FLAG_MANDATORY, 4, cd);
 }
 
-/* The same by the usual preset of the mode: fast for FZGM_ABS, pfpl for FZGM_REL. */
+/* Adds the filter with the usual preset of the mode: fast for FZGM_ABS, pfpl for FZGM_REL. */
 static inline herr_t H5Pset_fzgm(hid_t dcpl, unsigned mode, double bound) {
   const unsigned preset = mode == FZGM_ABS ? FZGM_PRESET_FAST : mode == FZGM_REL ? FZGM_PRESET_PFPL : FZGM_PRESET_DEFAULT;
   return H5Pset_fzgm_preset(dcpl, mode, bound, preset);
 }
 
-/* For programs that are linked to HDF5 statically and do not export its functions, so that the plugin cannot query type and
- * chunk: native float or double, without a fill value other than 0. The chunk must have been set. */
+/* Adds the filter with complete cd_values, for programs that are linked to HDF5 statically: they hide functions of HDF5, so the plugin cannot
+ * query type and chunk. Elements must be native float or double, and the fill value must be 0 or not set. Call H5Pset_chunk() before. */
 static inline herr_t H5Pset_fzgm_explicit(hid_t dcpl, size_t element_bytes, unsigned mode, double bound) {
   hsize_t dims[32];
   unsigned cd[12 + 2 * 32];
@@ -65,7 +65,7 @@ static inline herr_t H5Pset_fzgm_explicit(hid_t dcpl, size_t element_bytes, unsi
   int i, rank = H5Pget_chunk(dcpl, 32, dims);
   if (rank < 1 || rank > 32 || (element_bytes != 4 && element_bytes != 8)) return -1;
   if (mode != FZGM_LOSSLESS) {
-    /* As the plugin does it: six leading bits of the bound for float, those of a float for double. */
+    /* As in the plugin: rounded down to 6 significant bits for float, 24 for double. */
     used = bound;
     if (mode == FZGM_ABS && bound >= 1.1754943508222875e-38) {
       memcpy(&bits, &bound, sizeof bits);

@@ -1,5 +1,5 @@
-/* Chunks that a program compresses itself, on a GPU as a rule, and writes with H5Dwrite_chunk: the filter has no part in it, and the
- * file is the one that it would have written. Needs hdf5.h (1.10.3 or later), fzgm.h and libfzgm; no CUDA header.
+/* Compresses chunks in a program, usually on a GPU, and writes them with H5Dwrite_chunk, without the filter. The bytes of the chunks are
+ * those that the filter writes. Requires hdf5.h (1.10.3 or later), fzgm.h, and libfzgm, but no CUDA header.
  *
  *   fzgm_chunks chunks;
  *   if (fzgm_chunks_open(&chunks, dataset, FZ_DEVICE_AUTO)) ...
@@ -19,12 +19,12 @@ extern "C" {
 #endif
 
 typedef struct {
-  hid_t dataset;           /* the caller's, which stays open */
-  fz_plan *plan;           /* makes the frame of a chunk; with checksums also from fz_compress_async() */
+  hid_t dataset;           /* of the caller, who must keep it open */
+  fz_plan *plan;           /* compresses a chunk; also fz_compress_async() writes checksums */
   fz_workspace *workspace; /* for that plan */
-  void *frame;             /* in host memory, where HDF5 takes it from */
+  void *frame;             /* the compressed chunk, in host memory */
   uint64_t capacity;       /* of `frame`, enough for every chunk */
-  uint64_t chunk_bytes;    /* of a whole chunk */
+  uint64_t chunk_bytes;    /* of an uncompressed chunk */
 } fzgm_chunks;
 
 static inline int32_t fzgm_chunks_failed(const char *function, unsigned line, const char *why) {
@@ -39,7 +39,7 @@ static inline double fzgm_words_double(const unsigned words[2]) {
   return value;
 }
 
-/* The cd_values that the dataset stores. The frame has to be the whole chunk, so there may be no second filter. */
+/* The cd_values that the dataset stores. Another filter would change the frame, so it is rejected. */
 static inline int32_t fzgm_chunks_words(hid_t dataset, unsigned cd[76], size_t *count) {
   unsigned flags, config;
   hid_t list = H5Dget_create_plist(dataset), type = H5Dget_type(dataset);
@@ -53,26 +53,26 @@ static inline int32_t fzgm_chunks_words(hid_t dataset, unsigned cd[76], size_t *
   known = filters == 1 && H5Pget_filter2(list, 0, &flags, count, cd, 0, NULL, &config) == H5Z_FILTER_FZGM;
   rank = known ? H5Pget_chunk(list, 32, chunk) : 0;
   if (H5Pclose(list) < 0) return -1;
-  if (!known) return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "fzgm must be the one filter of the dataset");
+  if (!known) return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "fzgm must be the only filter of the dataset; remove other filters, or write chunks with H5Dwrite");
   if (*count > 4 && cd[4] == 0x465a0002u)
     return fzgm_chunks_failed("fzgm_chunks_open", __LINE__,
-                              "chunks of presets high and high_once have a form of the filter; write them with H5Dwrite, or choose another preset");
+                              "chunks of presets high and high_once have a prefix; write them with H5Dwrite, or choose another preset");
   if (*count < 12 || *count > 76 || cd[4] != 0x465a0001u || cd[11] > 32 || *count != 12 + 2 * (size_t)cd[11])
-    return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "the dataset stores no complete cd_values of this version");
-  /* The memory of the caller is as long as a chunk of the dataset, even if a damaged file states another length here. */
+    return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "the cd_values of the dataset are incomplete or of an unknown version; use a newer fzgm_hdf5_chunks.h");
+  /* The chunk of the caller has the size in the dataset. A damaged file may have other sizes in the cd_values. */
   known = rank == (int)cd[11] && bytes == cd[6];
   for (i = 0; known && i < rank; i++) known = chunk[i] == (cd[12 + 2 * i] | ((uint64_t)cd[13 + 2 * i] << 32));
-  if (!known) return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "the cd_values are not those of the dataset's type and chunk");
+  if (!known) return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "the cd_values do not match the element size or the chunk shape of the dataset; the file is damaged");
   return 0;
 }
 
-/* The pipeline that the filter takes for such words. */
+/* The pipeline of the filter for these words. */
 static inline int32_t fzgm_chunks_pipeline(const unsigned *cd, int32_t dtype, fz_pipeline **pipeline) {
   static const char *const presets[9] = {"pfpl", "pfpl", "fz", "fast", NULL, NULL, "cusz", "cusz_ans", "lc_cr"};
   const double bound = fzgm_words_double(cd + 7), threshold = fzgm_words_double(cd + 9);
   const int lossy = bound > 0;
   int32_t rc;
-  if (cd[3] > 8 || presets[cd[3]] == NULL) return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "the preset of the dataset needs a newer fzgm_hdf5_chunks.h");
+  if (cd[3] > 8 || presets[cd[3]] == NULL) return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "this header does not support the preset of the dataset; use a newer fzgm_hdf5_chunks.h");
   rc = fz_pipeline_from_preset(lossy ? presets[cd[3]] : "bits", dtype, pipeline);
   if (rc != FZ_OK || !lossy) return rc;
   rc = fz_pipeline_set_string(*pipeline, FZ_EVERY_STAGE, "mode", cd[0] == FZGM_REL ? "rel" : "abs");
@@ -93,8 +93,8 @@ static inline void fzgm_chunks_close(fzgm_chunks *chunks) {
   memset(chunks, 0, sizeof *chunks);
 }
 
-/* Prepares for the chunks of a dataset with the filter. `device` is FZ_DEVICE_AUTO, where each chunk is compressed where it lies, or
- * another one as in fz_options. On failure there is nothing to close. */
+/* Opens a dataset with the filter for fzgm_chunks_write(). `device` is a device of fz_options; FZ_DEVICE_AUTO compresses each chunk on the
+ * device of its memory. After a failure, do not call fzgm_chunks_close(). */
 static inline int32_t fzgm_chunks_open(fzgm_chunks *chunks, hid_t dataset, int32_t device) {
   static const unsigned width[10] = {1, 2, 4, 8, 1, 2, 4, 8, 4, 8};
   unsigned cd[76], i, opaque, ndim = 0;
@@ -109,9 +109,9 @@ static inline int32_t fzgm_chunks_open(fzgm_chunks *chunks, hid_t dataset, int32
   if (rc != 0) return rc;
   dtype = (int32_t)(cd[5] & 0xff);
   opaque = cd[5] >> 9 & 1;
-  if (dtype > FZ_F64) return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "the cd_values of the dataset are damaged");
+  if (dtype > FZ_F64) return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "the element type in the cd_values of the dataset is unknown; the file is damaged");
 
-  /* At most three dimensions, the fastest first, without those of 1; words of opaque elements lie in one. */
+  /* At most three dimensions, the fastest first, without dimensions of length 1. Opaque elements have one dimension. */
   for (i = cd[11]; i-- > 0;) {
     uint64_t n = cd[12 + 2 * i] | ((uint64_t)cd[13 + 2 * i] << 32);
     elements *= n;
@@ -131,7 +131,7 @@ static inline int32_t fzgm_chunks_open(fzgm_chunks *chunks, hid_t dataset, int32
   if (rc != FZ_OK) return rc;
   fz_options_init(&options);
   options.container = FZ_CONTAINER_COMPACT;
-  options.checksum = 2; /* from asynchronous calls too: the filter writes them */
+  options.checksum = 2; /* also in asynchronous calls, because the filter writes checksums */
   options.device = device;
   rc = fz_pipeline_finalize(pipeline, dtype, dims, ndim, &options, &chunks->plan);
   fz_pipeline_free(pipeline);
@@ -145,12 +145,12 @@ static inline int32_t fzgm_chunks_open(fzgm_chunks *chunks, hid_t dataset, int32
   return rc;
 }
 
-/* Compresses a chunk and writes it. Work on the GPU that computes the chunk must have completed, see fz_compress(). Not for files that several
- * ranks have open: HDF5 has no collective form of H5Dwrite_chunk.
+/* Compresses a chunk and writes it. Work on the GPU that computes the chunk must be complete before the call, see fz_compress(). Must not be
+ * called if several ranks have the file open, because HDF5 has no collective form of H5Dwrite_chunk.
  *
- * `offset`  of its first element in the dataset, as H5Dwrite_chunk takes it.
- * `chunk`   chunk_bytes bytes in memory of any kind, in the order of the machine, whatever that of the dataset is. Chunks at the edge are
- *           whole ones too: HDF5 has the fill value where no elements of the dataset are. */
+ * `offset`  position of the first element of the chunk in the dataset, as in H5Dwrite_chunk.
+ * `chunk`   chunk_bytes bytes in memory of any kind. Numbers are in the byte order of the machine, also if the dataset has the other order.
+ *           At the edge of the dataset, pass the full chunk shape, with fill values outside the dataset. */
 static inline int32_t fzgm_chunks_write(fzgm_chunks *chunks, const hsize_t *offset, const void *chunk) {
   uint64_t bytes = 0;
   int32_t rc = fz_compress(chunks->plan, chunks->workspace, chunk, chunks->chunk_bytes, chunks->frame, chunks->capacity, &bytes);

@@ -218,6 +218,37 @@ module fzgm
     real(c_double) :: outlier_threshold = 0.0_c_double
   end type fz_info_t
 
+  type, bind(C) :: fz_view_t
+    integer(c_int32_t) :: struct_bytes = 0
+    integer(c_int32_t) :: dtype = 0
+    integer(c_int32_t) :: ndim = 0
+    integer(c_int32_t) :: reserved = 0
+    type(c_ptr) :: origin = c_null_ptr
+    integer(c_int64_t) :: dims(8) = 0
+    integer(c_int64_t) :: strides(8) = 0
+  end type fz_view_t
+
+  type, bind(C) :: fz_series_summary_t
+    integer(c_int32_t) :: struct_bytes = 0
+    integer(c_int32_t) :: indexed = 0
+    integer(c_int64_t) :: steps = 0
+    integer(c_int64_t) :: file_bytes = 0
+    integer(c_int64_t) :: lost_bytes = 0
+  end type fz_series_summary_t
+
+  type, bind(C) :: fz_step_t
+    integer(c_int32_t) :: struct_bytes = 0
+    integer(c_int32_t) :: dtype = 0
+    integer(c_int32_t) :: ndim = 0
+    integer(c_int32_t) :: reserved = 0
+    integer(c_int64_t) :: dims(8) = 0
+    integer(c_int64_t) :: original_bytes = 0
+    integer(c_int64_t) :: stored_bytes = 0
+    integer(c_int64_t) :: slabs = 0
+    integer(c_int64_t) :: slab_rows = 0
+    character(kind=c_char) :: name(256) = c_null_char
+  end type fz_step_t
+
   ! Converts a C string to a Fortran string.
   interface fz_f
     module procedure text_at_pointer, text_of_field
@@ -506,6 +537,24 @@ module fzgm
       integer(c_int64_t), intent(inout) :: restored_bytes
       integer(c_int32_t) :: fz_decompress
     end function fz_decompress
+    function fz_compress_view(plan, workspace, src, dst, dst_capacity_bytes, compressed_bytes) bind(C, name="fz_compress_view")
+      import :: c_int32_t, c_int64_t, c_ptr, fz_view_t
+      type(c_ptr), value :: plan, workspace
+      type(fz_view_t), intent(in) :: src
+      type(c_ptr), value :: dst
+      integer(c_int64_t), value :: dst_capacity_bytes
+      integer(c_int64_t), intent(inout) :: compressed_bytes
+      integer(c_int32_t) :: fz_compress_view
+    end function fz_compress_view
+    function fz_decompress_view(plan, workspace, container, container_bytes, dst, restored_bytes) &
+        bind(C, name="fz_decompress_view")
+      import :: c_int32_t, c_int64_t, c_ptr, fz_view_t
+      type(c_ptr), value :: plan, workspace, container
+      integer(c_int64_t), value :: container_bytes
+      type(fz_view_t), intent(in) :: dst
+      integer(c_int64_t), intent(inout) :: restored_bytes
+      integer(c_int32_t) :: fz_decompress_view
+    end function fz_decompress_view
     function fz_decompress_region( &
         container, container_bytes, origin, extent, ndim, dst, dst_capacity_bytes, restored_bytes) &
         bind(C, name="fz_decompress_region")
@@ -733,6 +782,114 @@ module fzgm
       type(fz_info_t), intent(inout) :: info
       integer(c_int32_t) :: fz_file_info
     end function fz_file_info
+    function fz_series_open(path, series) bind(C, name="fz_series_open")
+      import :: c_char, c_int32_t, c_ptr
+      character(kind=c_char), intent(in) :: path(*)
+      type(c_ptr), intent(inout) :: series
+      integer(c_int32_t) :: fz_series_open
+    end function fz_series_open
+    subroutine fz_series_free(series) bind(C, name="fz_series_free")
+      import :: c_ptr
+      type(c_ptr), value :: series
+    end subroutine fz_series_free
+    function fz_series_info(series, summary) bind(C, name="fz_series_info")
+      import :: c_int32_t, c_ptr, fz_series_summary_t
+      type(c_ptr), value :: series
+      type(fz_series_summary_t), intent(inout) :: summary
+      integer(c_int32_t) :: fz_series_info
+    end function fz_series_info
+    function fz_series_step_info(series, step, info) bind(C, name="fz_series_step_info")
+      import :: c_int32_t, c_int64_t, c_ptr, fz_step_t
+      type(c_ptr), value :: series
+      integer(c_int64_t), value :: step
+      type(fz_step_t), intent(inout) :: info
+      integer(c_int32_t) :: fz_series_step_info
+    end function fz_series_step_info
+    function fz_series_find(series, name, step) bind(C, name="fz_series_find")
+      import :: c_char, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: series
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_int64_t), intent(inout) :: step
+      integer(c_int32_t) :: fz_series_find
+    end function fz_series_find
+    function fz_series_read(series, step, options, dst, dst_capacity_bytes, restored_bytes) bind(C, name="fz_series_read")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: series
+      integer(c_int64_t), value :: step
+      type(c_ptr), value :: options, dst
+      integer(c_int64_t), value :: dst_capacity_bytes
+      integer(c_int64_t), intent(inout) :: restored_bytes
+      integer(c_int32_t) :: fz_series_read
+    end function fz_series_read
+    function fz_series_read_region(series, step, origin, extent, ndim, dst, dst_capacity_bytes, restored_bytes) &
+        bind(C, name="fz_series_read_region")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: series
+      integer(c_int64_t), value :: step
+      integer(c_int64_t), intent(in) :: origin(*), extent(*)
+      integer(c_int32_t), value :: ndim
+      type(c_ptr), value :: dst
+      integer(c_int64_t), value :: dst_capacity_bytes
+      integer(c_int64_t), intent(inout) :: restored_bytes
+      integer(c_int32_t) :: fz_series_read_region
+    end function fz_series_read_region
+    function fz_series_writer_open(path, sync, writer) bind(C, name="fz_series_writer_open")
+      import :: c_char, c_int32_t, c_ptr
+      character(kind=c_char), intent(in) :: path(*)
+      integer(c_int32_t), value :: sync
+      type(c_ptr), intent(inout) :: writer
+      integer(c_int32_t) :: fz_series_writer_open
+    end function fz_series_writer_open
+    subroutine fz_series_writer_free(writer) bind(C, name="fz_series_writer_free")
+      import :: c_ptr
+      type(c_ptr), value :: writer
+    end subroutine fz_series_writer_free
+    function fz_series_append(writer, name, plan, workspace, src, src_bytes, step) bind(C, name="fz_series_append")
+      import :: c_char, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: writer
+      character(kind=c_char), intent(in) :: name(*)
+      type(c_ptr), value :: plan, workspace, src
+      integer(c_int64_t), value :: src_bytes
+      integer(c_int64_t), intent(inout) :: step
+      integer(c_int32_t) :: fz_series_append
+    end function fz_series_append
+    function fz_series_append_container(writer, name, container, container_bytes, step) &
+        bind(C, name="fz_series_append_container")
+      import :: c_char, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: writer
+      character(kind=c_char), intent(in) :: name(*)
+      type(c_ptr), value :: container
+      integer(c_int64_t), value :: container_bytes
+      integer(c_int64_t), intent(inout) :: step
+      integer(c_int32_t) :: fz_series_append_container
+    end function fz_series_append_container
+    function fz_series_begin(writer, name, dtype, dims, ndim, slab_rows) bind(C, name="fz_series_begin")
+      import :: c_char, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: writer
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_int32_t), value :: dtype
+      integer(c_int64_t), intent(in) :: dims(*)
+      integer(c_int32_t), value :: ndim
+      integer(c_int64_t), value :: slab_rows
+      integer(c_int32_t) :: fz_series_begin
+    end function fz_series_begin
+    function fz_series_slab(writer, container, container_bytes) bind(C, name="fz_series_slab")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: writer, container
+      integer(c_int64_t), value :: container_bytes
+      integer(c_int32_t) :: fz_series_slab
+    end function fz_series_slab
+    function fz_series_end(writer, step) bind(C, name="fz_series_end")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: writer
+      integer(c_int64_t), intent(inout) :: step
+      integer(c_int32_t) :: fz_series_end
+    end function fz_series_end
+    function fz_series_abandon(writer) bind(C, name="fz_series_abandon")
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: writer
+      integer(c_int32_t) :: fz_series_abandon
+    end function fz_series_abandon
   end interface
 
   interface

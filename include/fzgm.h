@@ -35,27 +35,30 @@
  *   stage          one step of a compression, such as a quantizer or a coder. Its ports are its
  *                  inputs and outputs
  *   pipeline       connected stages with parameters; a preset is a pipeline with a name
- *   plan           a pipeline prepared for one element type and shape: an encoder compresses, and a
- *                  decoder restores
+ *   plan           a pipeline prepared for one element type and shape. A plan is an encoder, which
+ *                  compresses, or a decoder, which restores
  *   workspace      memory that a call uses while it runs
  *   bounded value  a value that the error bound applies to: finite, and below outlier_threshold in
  *                  magnitude
  *   code           an integer that represents a value within the error bound
  *   exact value    a value that is stored bit for bit: each value that is not bounded, and each
  *                  bounded value without a code
- *   outlier        an element that the codes of a stage cannot represent. Some stages store outliers
- *                  in outlier lists; the plan determines the capacity of these lists
+ *   outlier        an exact value, or a code that is too large to be stored with the other codes of
+ *                  a stage. Some stages store outliers in outlier lists; the plan determines the
+ *                  capacity of these lists
  *   FZM            the file format of FZGPUModules, which is the reference implementation
  *   GPU n          the device with number n in CUDA; see fz_device_count()
  *
- * Common parameters (`fzgm stages` lists the parameters of all stages with ranges and defaults)
+ * Common parameters (`fzgm stages` and fz_stage_parameter() list the parameters of all stages)
  *
  *   error_bound        double  largest error of a bounded value, in the unit that `mode` defines;
  *                              default 1e-3
- *   mode               string  unit of error_bound. "abs": 1. "noa": max - min of the bounded values.
- *                              "prel": max |x| of the bounded values. "rel" (only stage quantizer
- *                              and preset pfpl): |x| of each value. Default: "noa" in lossy presets,
- *                              "abs" in stages
+ *   mode               string  "abs": error_bound is the largest error. In other modes, the largest
+ *                              error is error_bound times a reference. "noa": max - min of the
+ *                              bounded values. "prel": max |x| of the bounded values. "rel" (only
+ *                              stage quantizer and preset pfpl): |x| of each value. Default: "noa"
+ *                              in lossy presets, "abs" in stages. Exception: "rel" for stage
+ *                              quantizer in TOML
  *   outlier_threshold  double  values of this magnitude or above, such as fill values, are exact and
  *                              not part of max and min; default: infinity
  *   value_base         double  max - min (mode "noa") or max |x| (mode "prel"), if known in
@@ -67,8 +70,8 @@
  * Rules for all functions
  *
  *   Status. A function that can fail returns an fz_status as int32_t. After a failure,
- *   fz_last_error() returns a text with names and values. Every function may return the following
- *   statuses. The lists under "Returns" contain them only to add a cause:
+ *   fz_last_error() returns a text with names and values. Every function that can fail may return
+ *   the following statuses, even if its list under "Returns" does not contain them:
  *
  *     FZ_OK                success
  *     FZ_NULL_POINTER      a required pointer is NULL
@@ -81,20 +84,25 @@
  *   FZ_DEVICE.
  *
  *   Output parameters, including structures, are unchanged on failure. Exceptions are the memory at
- *   `dst`, `*needed_bytes`, and, after FZ_DEVICE, `*result`; their descriptions state the contents.
+ *   `dst`, `*needed_bytes`, `results` of a batch, and, after FZ_DEVICE, `*result`. The descriptions
+ *   of the functions state the contents of these exceptions.
  *
  *   Pointers. A pointer must not be NULL unless its description permits NULL. An array or a container
  *   of length or capacity 0 may be NULL. If the capacity of `dst` is 0, fz_compress() returns
  *   FZ_DST_TOO_SMALL. Pointers to numbers, structures, and handles must be aligned for their type.
- *   Arrays, containers, and buffers may have any alignment. Memory that a function writes must not
- *   overlap other memory that it uses; an overlap of arrays, containers, buffers, and output
- *   parameters fails with FZ_INVALID_ARGUMENT. Memory behind a const pointer is not modified.
+ *   Arrays, containers, and buffers may have any alignment. Memory behind a const pointer is not
+ *   modified.
+ *
+ *   Overlap. Memory that a function writes must not overlap other memory that the function uses. An
+ *   overlap of arrays, containers, buffers, and output parameters fails with FZ_INVALID_ARGUMENT.
+ *   Exception: asynchronous batches do not detect an overlap; the behavior is then undefined.
  *
  *   Lifetimes. The memory behind the arguments of a function must remain valid until the function
- *   returns. Only asynchronous calls and fz_workspace_from_buffer() use it longer.
+ *   returns. Exceptions are asynchronous calls and fz_workspace_from_buffer(): their descriptions
+ *   state how long the memory must remain valid.
  *
- *   Lengths in bytes are uint64_t, and their names end in _bytes; only struct_bytes is uint32_t.
- *   Lengths of dimensions are in elements. Enumerations are passed as int32_t.
+ *   Lengths in bytes are uint64_t, and their names end in _bytes. Exception: struct_bytes is
+ *   uint32_t. Lengths of dimensions are in elements. Enumerations are passed as int32_t.
  *
  *   Texts are UTF-8 and end with a zero. Text arguments have at most 65,536 bytes without the zero;
  *   a longer text fails with FZ_INVALID_ARGUMENT.
@@ -102,20 +110,28 @@
  *   Structures. If a structure begins with struct_bytes, set struct_bytes before the call, with
  *   FZ_INIT or fz_options_init(). A wrong value fails with FZ_INVALID_ARGUMENT.
  *
- *   Handles are pointers to fz_pipeline, fz_plan, and fz_workspace. Functions with an `fz_... **`
- *   parameter create a handle; fz_pipeline_free(), fz_plan_free(), and fz_workspace_free() free it.
- *   A debug build of the library rejects a freed handle, or a handle of another type, with
- *   FZ_INVALID_ARGUMENT. In a release build the behavior is undefined.
+ *   Handles are pointers to fz_pipeline, fz_plan, fz_workspace, fz_batch_plan, and
+ *   fz_batch_workspace. A function with a parameter of type `fz_... **` creates a handle. The
+ *   function with the name of the type and the ending _free, such as fz_plan_free(), frees the
+ *   handle.
+ *
+ *   If a function receives a freed handle or a handle of another type, the behavior is undefined. A
+ *   debug build of the library rejects the handle with FZ_INVALID_ARGUMENT instead. Exception: a
+ *   debug build does not detect a freed handle if a newer handle of the same type has the same
+ *   address.
  *
  *   Memory. Host memory of plans and workspaces is allocated with malloc().
  *   fz_workspace_from_buffer() places a workspace in memory of the caller instead.
  *
  * Threads, signals, fork
  *
- *   Any function may be called from any thread. Any number of threads may use a plan at the same
- *   time. Two threads must not use the same pipeline or the same workspace at the same time. The
- *   library keeps no state between calls except the text of fz_last_error(), which is thread-local,
- *   and, after the first use of a GPU, the opened CUDA driver with the loaded device code.
+ *   Any function may be called from any thread. Any number of threads may use a plan or a batch
+ *   plan at the same time. Two threads must not use the same pipeline, the same workspace, or the
+ *   same batch workspace at the same time.
+ *
+ *   Between calls, the library keeps the text of fz_last_error() for each thread. After the first
+ *   use of a GPU, the library also keeps the opened CUDA driver, the loaded device code, and the
+ *   primary contexts that calls have used. The library keeps no other state between calls.
  *
  *   No function may be called from a signal handler.
  *
@@ -123,8 +139,8 @@
  *   during the fork. CUDA does not survive a fork: if the parent had started CUDA, GPU calls in the
  *   child return FZ_NO_DEVICE. Do not pass device pointers in the child: the behavior is undefined.
  *
- *   A call requires at most 128 KiB of stack on the calling thread. This applies to release builds;
- *   GPU calls add the stack that the CUDA driver requires.
+ *   In a release build, a call requires at most 128 KiB of stack on the calling thread. A call on a
+ *   GPU requires the stack of the CUDA driver in addition.
  *
  *   Calls with several threads leave small blocks that valgrind reports as leaks;
  *   tests/c/valgrind.supp of the sources suppresses these reports.
@@ -140,23 +156,24 @@
  *
  *   With the same pipeline and options, every GPU and every CPU writes the same containers and
  *   restores the same values. Exception: by default, asynchronous calls omit the checksums; see
- *   fz_options::checksum. libcuda.so.1 is opened when a GPU is first required; without libcuda.so.1,
- *   all CPU functions work. The current CUDA context of the calling thread is the same before and
- *   after every call.
+ *   fz_options::checksum. libcuda.so.1 is opened when a GPU is first required. Without
+ *   libcuda.so.1, all CPU functions work. The current CUDA context of the calling thread is the
+ *   same before and after every call.
  *
- *   Blocking calls. All functions except those with names that end with _async are blocking: all
- *   work is complete when they return.
+ *   Blocking calls. A function is asynchronous if its name ends with _async. All other functions
+ *   are blocking: when a blocking function returns, its work is complete.
  *
  *   - Unless stated otherwise, arrays and containers may be host, pinned, managed, or device memory,
  *     each independently of the others. Pinned memory counts as host memory.
- *   - fz_options::device selects the processor. Managed memory does not select a device: with
- *     FZ_DEVICE_AUTO, a call with only host and managed memory runs on the CPU. Regions and previews
- *     are always decoded on the CPU.
+ *   - fz_options::device selects the processor. Exception: regions and previews are always decoded
+ *     on the CPU. Managed memory does not select a device: with FZ_DEVICE_AUTO, a call with only
+ *     host and managed memory runs on the CPU.
  *   - A call on a GPU runs on an internal stream of the current context of the thread. If the
- *     thread has no current context, or if that context belongs to another GPU, the stream belongs
- *     to the primary context of the GPU. The stream waits for the NULL stream of its context, and
- *     for no other stream. Work on any other stream that uses the arrays or containers of the call
- *     must be complete before the call.
+ *     thread has no current context, or if the current context belongs to another GPU, the stream
+ *     belongs to the primary context of the GPU.
+ *   - The work of a call on a GPU starts after the earlier work on the NULL stream of that context.
+ *     The call may also wait for other work on the device, but this is not guaranteed. Work on any
+ *     other stream that uses the arrays or containers of the call must be complete before the call.
  *
  *   Asynchronous calls. fz_compress_async(), fz_decompress_async(), and their forms for batches
  *   enqueue work on a CUDA stream and return before this work completes.
@@ -164,22 +181,24 @@
  *   - Ordering. The work starts after all work that was enqueued on the stream before the call. An
  *     earlier kernel on the same stream may therefore write the input.
  *   - Lifetimes. The input, `dst`, `*result`, and the workspace must remain valid until the work
- *     completes on the stream. Until then, neither the host nor other streams may modify them. You
- *     may free the plan when the function returns.
+ *     completes on the stream. Until then, neither the host nor other streams may modify this
+ *     memory. You may free the plan when the function returns.
  *   - Result. `*result` is valid after the work completes, for example after
  *     cudaStreamSynchronize().
  *   - Workspace. The work of two calls must not use the same workspace at the same time. On one
- *     stream, you may enqueue the next call with the workspace without waiting. Before you use it
- *     on another stream, make that stream wait for the earlier work (cudaStreamWaitEvent()). After
- *     any status in `*result`, you may use the workspace again.
- *   - Graphs. After fz_plan_preload(), calls can be captured into a graph, on every stream except
- *     the legacy stream. Each launch compresses the contents that `src` has when the work executes
- *     on the device. The input, `dst`, `*result`, and the workspace must remain valid until the last
- *     launch completes. A launch uses the workspace as a call does, and does not use the plan. After
- *     any status in `*result`, you may launch the graph again. docs/cuda.md of the sources has all
- *     rules of graphs.
- *   - Failures that the host detects are returned; then no work is enqueued (exception: FZ_DEVICE).
- *     Failures that depend on the data are reported in `*result`.
+ *     stream, you may enqueue the next call with the workspace without waiting. Before you use the
+ *     workspace on another stream, make that stream wait for the earlier work
+ *     (cudaStreamWaitEvent()). After any status in `*result`, you may use the workspace again.
+ *   - Graphs. After fz_plan_preload() or fz_batch_preload(), calls can be captured into a graph, on
+ *     every stream except the legacy stream. Each launch compresses the contents that `src` has
+ *     when the work executes on the device. The input, `dst`, `*result`, and the workspace must
+ *     remain valid until the last launch completes. Two launches, or a launch and a call, must not
+ *     use the workspace at the same time. A launch does not use the plan. After any status in
+ *     `*result`, you may launch the graph again. docs/cuda.md of the sources has all rules of
+ *     graphs.
+ *   - Failures. If the function returns a failure other than FZ_DEVICE, no work is enqueued. If the
+ *     function returns FZ_DEVICE, a part of the work may be enqueued. Failures that depend on the
+ *     data are reported in `*result`.
  */
 
 
@@ -295,7 +314,8 @@ typedef enum {
   FZ_NO_THREADS = 44,
   /**
    * No GPU can be used: no driver, a driver that is too old, no GPU, a GPU that is too old, a
-   * library without kernels, FZGM_DISABLE_CUDA=1 in the environment, or a child of fork().
+   * library without kernels, FZGM_DISABLE_CUDA=1 in the environment, or a child of a fork() whose
+   * parent had started CUDA.
    */
   FZ_NO_DEVICE = 50,
   /**
@@ -361,12 +381,14 @@ typedef enum {
 
 /**
  * Forms of compressed bytes, passed as int32_t. Both forms are self-describing: decompression
- * requires no other information.
+ * requires no other information. Exception: an FZM file with the bytes of the reference
+ * implementation does not record the shape; see fz_options::strict.
  */
 typedef enum {
   /**
-   * FZM 3.1, the file format. Its header has about 2 KiB. Every program that reads FZM can read
-   * it.
+   * FZM 3.1, the file format. Its header has about 2 KiB. fzgm reads it, and so does every
+   * program for FZM 3.1 that supports the stages and the generation of the file; see
+   * fz_generation.
    */
   FZ_CONTAINER_FZM = 0,
   /**
@@ -377,22 +399,19 @@ typedef enum {
 } fz_container;
 
 /**
- * Generations of FZM files, passed as int32_t. They differ in the form of the stage parameters in
- * the header. fzgm reads all generations.
+ * Generations of FZM files, passed as int32_t. Generations differ in the stage parameters in the
+ * header, and in the outputs that some stages store. fzgm reads all generations.
  */
 typedef enum {
   /** Current generation. */
   FZ_GENERATION_2026_08 = 0,
-  /** Previous generation, for older readers. */
+  /** Previous generation, for programs that do not read the current generation. */
   FZ_GENERATION_2026_05 = 1,
 } fz_generation;
 
 /** Values of options->device that are not the number of a GPU. */
 typedef enum {
-  /**
-   * A blocking call with device memory runs on the device of that memory. Any other blocking call
-   * runs on the CPU. An asynchronous call runs on the GPU of its stream.
-   */
+  /** The memory or the stream of a call selects the processor; see fz_options::device. */
   FZ_DEVICE_AUTO = -1,
   /** All calls run on the CPU. */
   FZ_DEVICE_CPU = -2,
@@ -410,8 +429,9 @@ typedef enum {
   FZ_PARAMETER_WORD = 3,
   /**
    * Names separated by +, each consisting of letters, digits, _, -, and .; set with
-   * fz_pipeline_set_string(). `low` and `high` limit the number of names, `value` is their
-   * number, and `value_text` may be truncated.
+   * fz_pipeline_set_string(). In fz_parameter, `low` and `high` are the smallest and the largest
+   * number of names that the parameter accepts, and `value` is the number of its names in the
+   * pipeline. `value_text` may be truncated.
    */
   FZ_PARAMETER_NAMES = 4,
 } fz_parameter_kind;
@@ -435,16 +455,17 @@ typedef enum {
 } fz_goal;
 
 /**
- * The plans of one call for many arrays, one for each array: encoders, or decoders. Immutable; any
- * number of threads may use a batch plan at the same time. Create it with fz_batch_plan_new(); free
- * it with fz_batch_plan_free() when no function call uses it.
+ * The plans of one call for many arrays: a plan for each array, all encoders or all decoders.
+ * Batch plans are immutable; any number of threads may use a batch plan at the same time. Create a
+ * batch plan with fz_batch_plan_new(). Free it with fz_batch_plan_free() when no function is using
+ * it. Enqueued work and captured graphs do not use the batch plan.
  */
 typedef struct fz_batch_plan fz_batch_plan;
 
 /**
- * Working memory of a call for a batch, created for one batch plan. It serves one call at a time
- * and may be reused. Create it with fz_batch_workspace_new(); free it with
- * fz_batch_workspace_free().
+ * Memory that calls for a batch use while they run, created for one batch plan. Calls may use a
+ * batch workspace one after another, but not at the same time. Create it with
+ * fz_batch_workspace_new(); free it with fz_batch_workspace_free().
  */
 typedef struct fz_batch_workspace fz_batch_workspace;
 
@@ -466,18 +487,39 @@ typedef struct fz_pipeline fz_pipeline;
 typedef struct fz_plan fz_plan;
 
 /**
+ * A series that is read: a file of steps, each an array with its own element type and shape. Open
+ * it with fz_series_open(); free it with fz_series_free() when no function is using it. Any number
+ * of threads may read from a series at the same time.
+ *
+ * A series has the steps that were complete when it was opened. A writer, in this process or in
+ * another one, may append steps at the same time; open the series again to read them.
+ */
+typedef struct fz_series fz_series;
+
+/**
+ * Appends steps to a series. Open it with fz_series_writer_open(); free it with
+ * fz_series_writer_free(). One thread at a time may use a writer.
+ *
+ * A step is complete when fz_series_append(), fz_series_append_container(), or fz_series_end()
+ * returns FZ_OK. If the process ends before, by a crash or a signal, the file has all steps that
+ * were complete. If the writer was opened with `sync` 1, the same holds for a power failure, as far
+ * as file system and disk keep confirmed writes.
+ */
+typedef struct fz_series_writer fz_series_writer;
+
+/**
  * Memory that calls use while they run, created for one plan. Calls may use a workspace one after
- * another, but not at the same time. Create it with fz_workspace_new() or
+ * another, but not at the same time. Create a workspace with fz_workspace_new() or
  * fz_workspace_from_buffer(); free it with fz_workspace_free(). The description of
  * fz_workspace_from_buffer() lists the memory that calls allocate in addition.
  *
- * If options->device is the number of a GPU, the workspace is device memory. Otherwise it is host
- * memory. With FZ_DEVICE_AUTO, the first call on a GPU, or fz_plan_preload(), adds device memory.
- * A blocking call on a GPU adds device memory for copies of arrays and containers in host memory;
- * the workspace keeps it.
+ * If options->device is the number of a GPU, the workspace is device memory. Otherwise the
+ * workspace is host memory. With FZ_DEVICE_AUTO, the first call on a GPU, or fz_plan_preload(),
+ * adds device memory. If a blocking call on a GPU has arrays or containers in host memory, the
+ * call adds device memory for copies of them. The workspace keeps all added memory.
  *
  * Device memory belongs to one CUDA context. A call in another context waits for earlier work,
- * frees this memory, and allocates memory in the other context.
+ * frees the device memory of the workspace, and allocates memory in the other context.
  */
 typedef struct fz_workspace fz_workspace;
 
@@ -531,7 +573,10 @@ typedef struct {
   double high;
   /** Default value; for a word, its index in the choices. */
   double default_value;
-  /** Value in the pipeline; for a stage of the library, the default. */
+  /**
+   * Value in the pipeline; for a stage of the library, the default. -1 for mode "rel" of a
+   * stage that rejects this mode.
+   */
   double value;
   /** 1: the value must be greater than `low`. 0: `low` is permitted. */
   uint32_t low_excluded;
@@ -573,14 +618,16 @@ typedef struct {
   /** sizeof(fz_options), set by fz_options_init(); any other value is rejected. */
   uint32_t struct_bytes;
   /**
-   * 1 (default): the error bound is guaranteed for every bounded value; bounded values without a
-   * code are stored exactly. 0: the arithmetic of the reference implementation; the error bound may
-   * be exceeded.
+   * 1 (default): the error bound is guaranteed for every bounded value. Bounded values without a
+   * code are stored exactly. 0: the arithmetic of the reference implementation. The error bound
+   * may be exceeded.
    *
-   * strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: files have
-   * the bytes of the reference implementation. Such a file does not record the shape. It records
-   * only one length, which includes padding. Every decoder restores a one-dimensional array of this
-   * length. `dst` must hold fz_info::original_bytes, which includes the padding.
+   * strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: the
+   * file has the bytes of a file from the reference implementation. Such a file does not record
+   * the shape. It records one length, which includes padding: zeros after the last element.
+   * Every decoder, also one from fz_plan_decoder(), restores a one-dimensional array of this
+   * length: the elements in order, followed by the padding. fz_info::original_bytes is this
+   * length in bytes, and the smallest capacity of `dst`.
    */
   int32_t strict;
   /**
@@ -598,8 +645,10 @@ typedef struct {
    * - 2: asynchronous calls write checksums too, which requires one more pass over the container.
    * - 0: checksums are neither written nor compared.
    *
-   * Without checksums, decoders check every length, offset, and index, and do not detect changed
-   * values. fz_decompress_region() and fz_decompress_preview() have their own rules.
+   * Decoders check every length, offset, and index, also without checksums. Without checksums,
+   * they do not detect a value that changed to another possible value. fz_decompress_region()
+   * and fz_decompress_preview() do not use this option; their descriptions state when they
+   * compare checksums.
    */
   int32_t checksum;
   /**
@@ -610,8 +659,8 @@ typedef struct {
   /**
    * Processor of the calls. The container does not depend on this option.
    * - FZ_DEVICE_AUTO (default): a blocking call with device memory runs on the device of that
-   *   memory, any other blocking call on the CPU. An asynchronous call runs on the GPU of its
-   *   stream.
+   *   memory. Any other blocking call runs on the CPU. An asynchronous call runs on the GPU of
+   *   its stream. Blocking calls with memory of two GPUs fail with FZ_INVALID_ARGUMENT.
    * - FZ_DEVICE_CPU: the CPU. Device memory and asynchronous calls fail with FZ_INVALID_ARGUMENT.
    * - n >= 0: GPU n. Blocking calls copy host memory to the device and back. Blocking calls with
    *   memory of another GPU, and asynchronous calls on a stream of another GPU, fail with
@@ -619,25 +668,51 @@ typedef struct {
    */
   int32_t device;
   /**
-   * 0 (default) or 1. 1: The workspace of an encoder keeps a value base from call to call, and the
-   * bound of modes "noa" and "prel" refers to the kept base if it suits the array. The guarantee is
-   * that of value 0. On a GPU, calls are faster; the container also depends on the earlier calls with
-   * the workspace (docs/bounds.md). It applies to the stages fast and quantizer with strict 1. Other
-   * stages and decoders ignore it. Batches reject it.
-   */
-  int32_t previous_base;
-  /**
-   * Limit of the memory of a decoder in bytes. It applies to the workspace and, for preset "high"
-   * on the CPU, to the memory that calls allocate in addition. If a decoder requires more memory,
-   * its creation fails with FZ_MEMORY_LIMIT. The limit guards against containers made to exhaust
-   * memory. 0 (default): for fz_plan_open(), 64 MiB plus 8 times the array size; for
-   * fz_plan_decoder(), no limit.
+   * Limit of the memory of a decoder in bytes. The limit guards against containers made to
+   * exhaust memory. If a decoder requires more memory, its creation fails with FZ_MEMORY_LIMIT.
+   * 0 (default): the limit is 64 MiB plus 8 times the array size. Exception: decoders from
+   * fz_plan_decoder() then have no limit.
    *
-   * With FZ_DEVICE_AUTO, the creation of a decoder does not check its device memory. If this memory
-   * exceeds the limit, every call that uses the decoder on a GPU fails with FZ_MEMORY_LIMIT.
+   * The limit applies to the workspace. On the CPU, stage "multilevel" (preset "high") and stage
+   * "exact" allocate memory in calls; for these stages, the limit applies to the sum of the
+   * workspace and this memory.
+   *
+   * With FZ_DEVICE_AUTO, the creation of a decoder does not check its device memory. If the
+   * device memory exceeds the limit, every call that uses the decoder on a GPU fails with
+   * FZ_MEMORY_LIMIT.
    */
   uint64_t max_memory_bytes;
 } fz_options;
+
+/**
+ * A strided array in host memory: the address of its first element, and the distance between
+ * neighbors in each dimension. Memory between the elements, such as ghost cells around the interior
+ * of a grid, does not belong to the array: it is neither compressed nor written.
+ *
+ * Initialize the structure with FZ_INIT(). Element (x, y, z) is at
+ * `origin` + (x strides[0] + y strides[1] + z strides[2]) elements. For the interior of a grid of
+ * nx, ny, and nz elements with g ghost cells on each side, `origin` is the address of element
+ * (g, g, g), dims are {nx, ny, nz}, and strides are {1, nx + 2g, (nx + 2g) (ny + 2g)}.
+ */
+typedef struct {
+  /** sizeof(fz_view), set by FZ_INIT(); any other value is rejected. */
+  uint32_t struct_bytes;
+  /** Element type, an fz_dtype. */
+  int32_t dtype;
+  /** Number of dimensions, 1 to FZ_MAX_DIMS. */
+  uint32_t ndim;
+  /** 0. */
+  uint32_t reserved;
+  /** Address of element (0, 0, …), of any alignment. Never written by fz_compress_view(). */
+  void *origin;
+  /** Lengths in elements, x first; a length may be 0. Unused entries are ignored. */
+  uint64_t dims[FZ_MAX_DIMS];
+  /**
+   * Distance between neighbors in elements, x first; negative strides are permitted. Unused entries
+   * are ignored.
+   */
+  int64_t strides[FZ_MAX_DIMS];
+} fz_view;
 
 /** Result of fz_find_fill_value(). */
 typedef struct {
@@ -680,18 +755,18 @@ typedef struct {
   /** Error bound; 0 in mode FZ_MODE_LOSSLESS and with a target. */
   double bound;
   /**
-   * Ratio of array size to container size, from 1 to 1e6. The call finds the bound, in mode "noa".
-   * 0 (default): no target.
+   * Ratio of array size to container size, from 1 to 1e6. The call finds the bound, in mode
+   * "noa". 0 (default): no target.
    */
   double target_ratio;
   /**
-   * Peak signal-to-noise ratio of the restored array in dB, at most 300. The call finds the bound,
-   * in mode "noa". 0 (default): no target.
+   * Peak signal-to-noise ratio of the restored array in dB, at most 300. The call finds the
+   * bound, in mode "noa". 0 (default): no target.
    */
   double target_psnr;
   /**
-   * Values of this magnitude or above, such as fill values, are stored exactly and are not part of
-   * the value range. 0 (default): no threshold.
+   * Values of this magnitude or above, such as fill values, are stored exactly and are not part
+   * of the value range. 0 (default): no threshold.
    */
   double outlier_threshold;
 } fz_wish;
@@ -705,8 +780,8 @@ typedef struct {
   /** Error bound in `mode`; 0 if the pipeline is lossless. */
   double bound;
   /**
-   * Ratio of array size to container size that the sample predicts; 0 if the call compressed
-   * nothing.
+   * Expected ratio of array size to container size, from the data that fz_pipeline_choose()
+   * compressed: the sample or, with a target, the array. 0 if it compressed no data.
    */
   double expected_ratio;
   /** Name of the preset that the pipeline is based on, with a terminating zero. */
@@ -735,8 +810,9 @@ typedef struct {
 } fz_device;
 
 /**
- * Outcome of the work of an asynchronous call. The stream writes it, as the last part of the work,
- * on success and on failure.
+ * Outcome of an asynchronous call, or of one array of a batch. On success and on failure, the
+ * stream writes the fz_result of an asynchronous call as the last part of the work. A blocking
+ * call for a batch writes the results before it returns.
  */
 typedef struct {
   /**
@@ -745,10 +821,12 @@ typedef struct {
    */
   uint64_t bytes;
   /**
-   * FZ_DST_TOO_SMALL: required capacity of `dst` in bytes. FZ_OUTLIER_CAPACITY: number of outliers
-   * of the stage; set outlier_capacity to slightly more than `needed` / number of elements.
-   * FZ_INVALID_ARGUMENT: the element that is farthest above the limit of stage huffman or bitpack,
-   * as an unsigned integer; see fz_pipeline_finalize(). Otherwise 0.
+   * - FZ_DST_TOO_SMALL: required capacity of `dst` in bytes.
+   * - FZ_OUTLIER_CAPACITY: number of outliers of the stage. Set outlier_capacity to slightly
+   *   more than `needed` / number of elements.
+   * - FZ_INVALID_ARGUMENT: largest element in the input of stage huffman or bitpack, as an
+   *   unsigned integer; see fz_pipeline_finalize(). In a result of fz_compress_batch(): 0.
+   * - All other statuses: 0.
    */
   uint64_t needed;
   /**
@@ -757,9 +835,10 @@ typedef struct {
    */
   int32_t status;
   /**
-   * Index in the pipeline of the stage that failed. If one kernel executes several stages, it may
-   * be the index of any of them. 0 also means that no stage failed: on success, and for failures
-   * such as FZ_DST_TOO_SMALL, FZ_CHECKSUM, and defects of the header.
+   * Index in the pipeline of the stage that failed. If one kernel executes several stages,
+   * `stage` may be the index of any of these stages. `stage` is 0 on success, for failures that
+   * belong to no stage (FZ_DST_TOO_SMALL, FZ_CHECKSUM, FZ_NULL_POINTER, defects of the header),
+   * and in results of blocking calls.
    */
   uint32_t stage;
 } fz_result;
@@ -796,16 +875,62 @@ typedef struct {
    */
   int32_t mode;
   /**
-   * Requested error bound; 0 if lossless. It has the precision of a double in FZM files, and of a
-   * float in a compact frame and in the exact form of the reference (fz_options::strict).
+   * Requested error bound; 0 if lossless. The bound has the precision of a double in FZM files,
+   * and of a float in a compact frame and in the exact form of the reference
+   * (fz_options::strict).
    */
   double bound;
   /**
-   * Values of this magnitude or above were stored exactly; infinity: no threshold. It has the
-   * precision of `bound`.
+   * Values of this magnitude or above were stored exactly; infinity: no threshold. The threshold
+   * has the precision of `bound`. Exception: a compact frame of stage lorenzo_quant does not
+   * record the threshold; this field is then infinity.
    */
   double outlier_threshold;
 } fz_info;
+
+/** Result of fz_series_info(). */
+typedef struct {
+  /** Set to sizeof(fz_series_summary) before the call; any other value is rejected. */
+  uint32_t struct_bytes;
+  /**
+   * 1: the index at the end of the file was read. 0: it is missing or damaged, and the steps were
+   * found by a search.
+   */
+  uint32_t indexed;
+  /** Number of steps. */
+  uint64_t steps;
+  /** Length of the file in bytes. */
+  uint64_t file_bytes;
+  /**
+   * Bytes that belong to no complete step, such as those of a writer that was interrupted; 0 if the
+   * index was read.
+   */
+  uint64_t lost_bytes;
+} fz_series_summary;
+
+/** Result of fz_series_step_info(). */
+typedef struct {
+  /** Set to sizeof(fz_step) before the call; any other value is rejected. */
+  uint32_t struct_bytes;
+  /** Element type, an fz_dtype. */
+  int32_t dtype;
+  /** Number of dimensions, 1 to FZ_MAX_DIMS. */
+  uint32_t ndim;
+  /** 0. */
+  uint32_t reserved;
+  /** Lengths in elements, x first; 1 for unused dimensions. */
+  uint64_t dims[FZ_MAX_DIMS];
+  /** Length of the array in bytes. */
+  uint64_t original_bytes;
+  /** Length of the step in the file in bytes. */
+  uint64_t stored_bytes;
+  /** Number of slabs, each with its own container; at least 1. */
+  uint64_t slabs;
+  /** Length of a slab along the slowest dimension; the last slab may be shorter. */
+  uint64_t slab_rows;
+  /** The name; empty if the step has none. */
+  char name[256];
+} fz_step;
 
 #ifdef __cplusplus
 extern "C" {
@@ -881,6 +1006,9 @@ void fz_pipeline_free(fz_pipeline *pipeline);
  * Adds a stage with default parameters. A stage without a connected input reads the array. The
  * container stores each output that no stage reads.
  *
+ * Presets set other parameters than the defaults: for the parameters of a preset, call
+ * fz_pipeline_from_preset() and fz_pipeline_to_text().
+ *
  * Parameters:
  *   `stage_name`  In: name of the stage; fz_stage_info() returns all names.
  *   `stage`       Out: index of the stage, 0 for the first. May be NULL.
@@ -896,7 +1024,8 @@ FZ_NODISCARD int32_t fz_pipeline_add_stage(fz_pipeline *pipeline, const char *st
  * `consumer`.
  *
  * An output may be connected to several stages. fz_pipeline_stage_port() returns the names of
- * ports, such as "codes". fz_pipeline_finalize() checks that the connections have no cycle.
+ * ports. The first output port is "codes" for the stages quantizer, lorenzo_quant, and ginterp, and
+ * "output" for most others. fz_pipeline_finalize() checks that the connections have no cycle.
  *
  * Returns:
  *   FZ_UNKNOWN_NAME      The producer has no such port. The error text lists the ports of the
@@ -954,8 +1083,25 @@ int32_t fz_pipeline_set_string(fz_pipeline *pipeline,
 /* ---- Pipelines as text ----------------------------------------------------------------------- */
 
 /**
- * Creates a pipeline from TOML text. The schema is that of FZGPUModules, which docs/pipelines.md
- * of the sources describes. fz_pipeline_to_toml() writes any pipeline in this form.
+ * Creates a pipeline from TOML text. The schema is that of FZGPUModules; docs/pipelines.md of the
+ * sources describes it. fz_pipeline_to_toml() writes any pipeline in this form. Example:
+ *
+ * ```toml
+ * [[stage]]
+ * name = "q"
+ * type = "Quantizer"
+ * mode = "abs"
+ * error_bound = 1e-3
+ *
+ * [[stage]]
+ * name = "d"
+ * type = "Difference"
+ * inputs = [{ from = "q", port = "codes" }]
+ * ```
+ *
+ * The order of the stages does not connect them. An omitted port is "output". Omitted parameters
+ * have the defaults of the schema. The following defaults differ from those of stages: `mode` of
+ * stage quantizer is "rel", and `zigzag_codes` of stage lorenzo_quant is false.
  *
  * Parameters:
  *   `toml`      In: the TOML text.
@@ -994,8 +1140,8 @@ FZ_NODISCARD int32_t fz_pipeline_from_text(const char *chain, fz_pipeline **pipe
  * Writes a pipeline as TOML. fz_pipeline_from_toml() creates the same pipeline from it.
  *
  * Parameters:
- *   `toml`                 Out: the text with its terminating zero. NULL with a capacity of 0: the
- *                          function only determines the length.
+ *   `toml`                 Out: the text with its terminating zero. If the capacity is 0, `toml`
+ *                          may be NULL: the function writes `*toml_bytes` and returns FZ_OK.
  *   `toml_capacity_bytes`  In: capacity of `toml` in bytes, including the zero. Nothing is written
  *                          beyond it.
  *   `toml_bytes`           Out: length of the text in bytes, including the zero.
@@ -1135,17 +1281,18 @@ int32_t fz_options_init(fz_options *options);
  * Returns:
  *   FZ_INVALID_ARGUMENT  An option is out of range, the array has more than 2^56 bytes, or no GPU
  *                        has the number options->device.
+ *   FZ_UNSUPPORTED       A stage does not support a parameter. Also if options->device is the
+ *                        number of a GPU, and a stage has no device code. This status does not
+ *                        require a GPU.
  *   FZ_NO_DEVICE         options->device is the number of a GPU, and no GPU can be used.
- *   FZ_UNSUPPORTED       A stage does not support a parameter, or options->device is the number of
- *                        a GPU and a stage has no device code. In the second case, no GPU is
- *                        required: this status takes precedence over FZ_NO_DEVICE.
  *   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
  *
- * The function detects all defects of a pipeline and of its fit to the array. Exception: two limits
- * depend on the values of the array, and the compression checks them:
- * - the parameters of stages huffman and bitpack limit the elements of their input. If an element
- *   is above the limit, the compression fails with FZ_INVALID_ARGUMENT;
- * - outlier lists have a capacity; see fz_compress().
+ * The function detects every defect of the pipeline. It also detects that the pipeline cannot
+ * process arrays of this type and shape. Exceptions are two limits on values, which the compression
+ * checks:
+ * - The parameters of stages huffman and bitpack limit the elements of their input. If an element
+ *   is above the limit, the compression fails with FZ_INVALID_ARGUMENT.
+ * - Outlier lists have a capacity; see fz_compress().
  */
 FZ_NODISCARD
 int32_t fz_pipeline_finalize(const fz_pipeline *pipeline,
@@ -1156,12 +1303,9 @@ int32_t fz_pipeline_finalize(const fz_pipeline *pipeline,
                              fz_plan **plan);
 
 /**
- * Creates a decoder for the containers of `encoder`. The decoder restores every container of
- * `encoder` and has its options. fz_decompress() without a plan creates a decoder in each call;
- * with this decoder, the work is done once.
- *
- * Exception: an FZM file records the capacity of its outlier lists. If fz_compress() enlarged the
- * lists, fz_decompress_async() reports FZ_PLAN_MISMATCH. fz_decompress() restores such a file.
+ * Creates a decoder for the containers of `encoder`, with the options of `encoder`.
+ * fz_decompress() and fz_decompress_async() with this decoder restore every container of
+ * `encoder`. fz_decompress() without a plan creates a decoder in each call.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  `encoder` is a decoder.
@@ -1172,7 +1316,8 @@ int32_t fz_pipeline_finalize(const fz_pipeline *pipeline,
 FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
 
 /**
- * Creates a decoder from the header of a container. Checksums are not compared.
+ * Creates a decoder from the header of a container. This call does not compare checksums; calls
+ * with the decoder compare them if options->checksum is not 0.
  *
  * Parameters:
  *   `container`        In: the container. If it is in device memory, the call copies only its
@@ -1182,26 +1327,32 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *                      max_memory_bytes are used.
  *   `decoder`          Out: the plan.
  *
- * The decoder has enough memory for this container. It is guaranteed to restore:
+ * The decoder has enough memory for this container. For all containers of an encoder, use
+ * fz_plan_decoder() instead. The decoder is guaranteed to restore:
  * - this container;
  * - containers with the same pipeline, parameters, element type, shape, and form (fz_container),
- *   if no output of a stage, such as its codes or outlier lists, is longer than in this container;
+ *   if no output of a stage, such as its codes or outlier lists, is longer than in this container.
+ *   Value ranges and tuned parameters, which an encoder computes from the array, may differ;
  * - containers of the same form that store an array of the same element type and shape
  *   uncompressed.
  *
- * Value ranges and tuned parameters, which an encoder computes from the array, may differ. For any
- * other container, fz_decompress() and fz_decompress_async() result in FZ_PLAN_MISMATCH. Exception:
- * if only the form differs, fz_decompress() restores the container. If the form differs,
- * fz_decompress_async() reports FZ_NOT_A_CONTAINER. For all containers of an encoder, use
- * fz_plan_decoder().
+ * For a container of the other form, fz_decompress_async() reports FZ_NOT_A_CONTAINER. For other
+ * containers of the same form, it reports FZ_PLAN_MISMATCH, and fz_decompress() returns
+ * FZ_PLAN_MISMATCH. If only the form differs, fz_decompress() restores the container. If the
+ * form differs and stage outputs are longer, it either restores the container or returns
+ * FZ_PLAN_MISMATCH. If anything else differs, it returns FZ_PLAN_MISMATCH.
  *
- * fz_decompress_async() reads only headers encoded exactly as fzgm encodes them. If the header of
- * the opened container is encoded differently, as in some files of other programs,
- * fz_decompress_async() returns FZ_UNSUPPORTED.
+ * A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
+ * other programs. Only the host reads foreign headers. If the opened container has a foreign
+ * header, fz_decompress_async() with the decoder returns FZ_UNSUPPORTED. If the opened container
+ * has no foreign header, and a later container has one, fz_decompress_async() reports
+ * FZ_PLAN_MISMATCH for the later container. fz_decompress() restores containers with foreign
+ * headers.
  *
  * Returns:
- *   FZ_INVALID_ARGUMENT  An option is out of range, no GPU has the number options->device, or
- *                        fz_options::device does not permit the memory of the container.
+ *   FZ_INVALID_ARGUMENT  An option is out of range, or no GPU has the number options->device. Also
+ *                        if `container` is in device memory, and options->device is FZ_DEVICE_CPU
+ *                        or another GPU.
  *   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED, FZ_MEMORY_LIMIT.
  */
 FZ_NODISCARD
@@ -1214,7 +1365,7 @@ int32_t fz_plan_open(const void *container,
  * Frees a plan. NULL is permitted. Do not free a plan while a function is using it.
  *
  * Afterwards, new calls must not use workspaces of the plan. Enqueued work and captured graphs may
- * still use them. Workspaces may be freed before or after the plan.
+ * still use these workspaces. Workspaces may be freed before or after the plan.
  */
 void fz_plan_free(fz_plan *plan);
 
@@ -1240,8 +1391,9 @@ FZ_NODISCARD int32_t fz_workspace_bytes(const fz_plan *plan, uint64_t *bytes);
  * Creates a workspace for calls with this plan.
  *
  * If options->device is the number of a GPU, the function also prepares the workspace, as
- * fz_plan_preload() does. It uses the current context of the thread if that context belongs to the
- * GPU. Otherwise it uses the primary context, which is the context of the CUDA runtime.
+ * fz_plan_preload() does. The function uses the current context of the thread if that context
+ * belongs to the GPU. Otherwise the function uses the primary context, which is the context of the
+ * CUDA runtime.
  *
  * Returns:
  *   FZ_NO_THREADS.
@@ -1252,35 +1404,40 @@ FZ_NODISCARD int32_t fz_workspace_new(const fz_plan *plan, fz_workspace **worksp
  * Creates a workspace for calls with this plan, in host memory of the caller.
  *
  * Parameters:
- *   `buffer`        In: host memory of any alignment and contents. It must remain valid until
- *                   fz_workspace_free(). Until then, only the workspace may use it.
- *                   fz_workspace_free() does not free it.
+ *   `buffer`        In: host memory of any alignment and contents. The buffer must remain valid
+ *                   until fz_workspace_free(). Until then, only the workspace may use the buffer.
+ *                   fz_workspace_free() does not free the buffer.
  *   `buffer_bytes`  In: size of the buffer in bytes, at least fz_workspace_bytes().
  *   `workspace`     Out: the workspace.
  *
  * If an array, a container, or an output parameter of a call overlaps the buffer, the call fails
  * with FZ_INVALID_ARGUMENT. The function does not detect that another workspace uses the buffer.
  *
- * Blocking calls with this workspace do not enlarge outlier lists: an array with more outliers
- * than the lists can store results in FZ_OUTLIER_CAPACITY.
+ * Blocking calls with this workspace do not enlarge outlier lists. If an array has more outliers
+ * than the lists can store, the call returns FZ_OUTLIER_CAPACITY.
  *
- * A call on the CPU, with a workspace of fz_workspace_new() or of this function, allocates at most
- * the sum of:
+ * A call on the CPU, with a workspace from fz_workspace_new() or from this function, also
+ * allocates memory outside the workspace. The amount is at most the sum of:
  * - headers and small buffers: less than 128 KiB, and less than 64 KiB for each additional thread;
  * - tables: less than 1/500 of the array size;
  * - stage quantizer with outlier lists: 2 MiB;
  * - stage ginterp: 1 MiB per thread;
  * - stage huffman: 20 bytes per entry of the code book (`bklen`), and 4 bytes per entry and
  *   thread;
- * - stage lorenzo_quant: up to four times the size of the outlier lists, while it sorts outliers;
- * - stage multilevel (preset "high"): up to about 7 times the array size, for codes and restored
- *   values;
- * - with a workspace of fz_workspace_new(): larger outlier lists, if the lists of the plan are
- *   full;
+ * - stage lorenzo_quant: four times the size of the outlier lists, while it sorts outliers;
  * - fz_compress_file(): fz_max_compressed_bytes();
  * - fz_decompress_file(): the length of the file.
  *
- * With FZ_DEVICE_AUTO, calls on a GPU may use the workspace too; they add device memory to it.
+ * Two cases require more memory, in addition to this sum:
+ * - Stage "multilevel" (preset "high") usually allocates about 7 times the array size, and stage
+ *   "exact" several times the array size. These are estimates: no upper limit is guaranteed.
+ * - If the lists of a workspace from fz_workspace_new() are full, the call allocates a second
+ *   workspace with larger lists. If lists of another stage are then full, the call allocates a
+ *   third one, and so on for each stage with outlier lists. All exist until the call returns. Each
+ *   of them has at most the fz_workspace_bytes() of a plan with outlier_capacity 1.
+ *
+ * With FZ_DEVICE_AUTO, calls on a GPU may also use the workspace; they add device memory to the
+ * workspace.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  The buffer is too small, or options->device of the plan is the number of
@@ -1297,11 +1454,12 @@ int32_t fz_workspace_from_buffer(const fz_plan *plan,
 /**
  * Frees a workspace. NULL is permitted.
  *
- * All enqueued work that uses the workspace must have completed before. Graphs that contain a call
- * with the workspace must not be launched afterwards. If the workspace has device memory, the
- * function may wait for earlier work on the device. If the CUDA context of the workspace no longer
- * exists, for example after cudaDeviceReset() or at the end of the process, the function frees
- * only the host memory.
+ * All enqueued work that uses the workspace must be complete before the call. Graphs that contain
+ * a call with the workspace must not be launched afterwards. If the workspace has device memory,
+ * the function may wait for earlier work on the device.
+ *
+ * If the CUDA context of the workspace no longer exists, for example after cudaDeviceReset() or at
+ * the end of the process, the function frees only the host memory.
  */
 void fz_workspace_free(fz_workspace *workspace);
 
@@ -1328,19 +1486,21 @@ void fz_workspace_free(fz_workspace *workspace);
  * Exception: the exact form of the reference, see fz_options::strict.
  *
  * If the array has more outliers than the outlier lists of the plan can store, the call compresses
- * again with larger lists, in memory that it allocates. Exception: a workspace from
- * fz_workspace_from_buffer(), with which the call fails.
+ * again with larger lists, in memory that it allocates. Exception: with a workspace from
+ * fz_workspace_from_buffer(), the call returns FZ_OUTLIER_CAPACITY.
  *
- * On failure the contents of `dst` are unchanged in host memory, also if it is pinned. In device
- * and managed memory, and after FZ_DEVICE in any memory, they are undefined. On success, bytes
- * between the end of the container and the capacity may change in device and managed memory.
+ * On failure, the contents of `dst` are unchanged if `dst` is host memory, pinned memory included.
+ * Exception: after FZ_DEVICE, they are undefined. In device and managed memory, the contents of
+ * `dst` are undefined after every failure. On success, in device and managed memory, bytes between
+ * the end of the container and the capacity may change.
  *
  * Returns:
  *   FZ_PLAN_MISMATCH     `src_bytes` is not the length of the plan's array, or `workspace` belongs
  *                        to another plan.
- *   FZ_INVALID_ARGUMENT  `plan` is a decoder, fz_options::device does not permit the memory, `src`
- *                        and `dst` belong to two GPUs, or an element is out of range; see
- *                        fz_pipeline_finalize().
+ *   FZ_INVALID_ARGUMENT  `plan` is a decoder, or an element is out of range; see
+ *                        fz_pipeline_finalize(). Also if `src` or `dst` is in device memory, and
+ *                        options->device is FZ_DEVICE_CPU or another GPU. Also if `src` and `dst`
+ *                        belong to two GPUs.
  *   FZ_UNSUPPORTED       The call runs on a GPU, and a stage has no device code.
  *   FZ_OUTLIER_CAPACITY  Only with a workspace from fz_workspace_from_buffer().
  *   FZ_DST_TOO_SMALL, FZ_NO_THREADS.
@@ -1373,18 +1533,20 @@ int32_t fz_compress(const fz_plan *plan,
  *
  * The container may come from an untrusted source: for any bytes, the call returns a status.
  *
- * A container in device memory is decoded by the device. With a plan, the call does not copy the
- * container to the host. Without a plan, the call copies the header. Exception: if the device
- * reports a failure, or if the header is not encoded exactly as fzgm encodes it, the call copies
- * the whole container. The host then reads the header and compares the checksums, and the device
- * decodes.
+ * A call on a GPU reads the header, compares the checksums, and decodes on the device. With a plan,
+ * a container in device memory stays there; without a plan, the call copies its header to the host.
+ * Exception: if the header is a foreign header (see fz_plan_open()), or if the device finds a
+ * failure, the call copies the whole container to the host. The host checks the header and the
+ * checksums. If the host finds no failure, the device decodes with the header fields that the host
+ * has read.
  *
  * On failure the contents of `dst` are undefined.
  *
  * Returns:
  *   FZ_PLAN_MISMATCH     Plan, workspace, and container do not belong together.
- *   FZ_INVALID_ARGUMENT  `plan` is an encoder, fz_options::device does not permit the memory, or
- *                        `container` and `dst` belong to two GPUs.
+ *   FZ_INVALID_ARGUMENT  `plan` is an encoder. Also if `container` or `dst` is in device memory,
+ *                        and options->device is FZ_DEVICE_CPU or another GPU. Also if `container`
+ *                        and `dst` belong to two GPUs.
  *   FZ_UNSUPPORTED       The container requires another version of fzgm, or the call runs on a GPU
  *                        and a stage has no device code.
  *   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_DST_TOO_SMALL, FZ_MEMORY_LIMIT, FZ_NO_THREADS.
@@ -1467,8 +1629,8 @@ int32_t fz_decompress_region(const void *container,
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  `step` is not a power of two.
- *   FZ_TRUNCATED         More bytes of the container are required; the error text contains their
- *                        number.
+ *   FZ_TRUNCATED         More bytes of the container are required. The error text contains the
+ *                        required number of bytes from the start of the container.
  *   FZ_DST_TOO_SMALL, FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED, FZ_CHECKSUM,
  *   FZ_MEMORY_LIMIT.
  */
@@ -1490,6 +1652,62 @@ int32_t fz_decompress_box(const void *container,
                           void *dst,
                           uint64_t dst_capacity_bytes,
                           uint64_t *restored_bytes);
+
+/* ---- Arrays with strides and ghost cells ----------------------------------------------------- */
+
+/**
+ * Compresses a strided array into a container. Same as fz_compress(), except:
+ *
+ * Parameters:
+ *   `src`  In: the array, in host memory, with the element type and shape of the plan. Strides may
+ *          be negative or 0, and elements may share memory.
+ *
+ * The call packs the array into memory that it allocates, of the size of the array, and compresses
+ * it. The container is that of the packed array.
+ *
+ * Returns:
+ *   FZ_INVALID_ARGUMENT  Also if a field of `src` is out of range, or `dst` or `compressed_bytes`
+ *                        are between the first and the last byte of the elements.
+ *   FZ_PLAN_MISMATCH     Also if `src` has another element type or shape than the plan.
+ *   FZ_UNSUPPORTED       Also if `src` is in device memory.
+ *
+ * Also returns the statuses of fz_compress().
+ */
+FZ_NODISCARD
+int32_t fz_compress_view(const fz_plan *plan,
+                         fz_workspace *workspace,
+                         const fz_view *src,
+                         void *dst,
+                         uint64_t dst_capacity_bytes,
+                         uint64_t *compressed_bytes);
+
+/**
+ * Restores a strided array from a container. Same as fz_decompress(), except:
+ *
+ * Parameters:
+ *   `dst`  In: the view of the destination, in host memory, with the element type and shape of the
+ *          container. The call writes the elements; all other memory remains unchanged.
+ *
+ * The call restores the array in memory that it allocates, of the size of the array, and copies its
+ * elements. On failure `dst` is unchanged.
+ *
+ * Returns:
+ *   FZ_INVALID_ARGUMENT  Also if a field of `dst` is out of range, if two elements of `dst` could
+ *                        share memory, or if `container` or `restored_bytes` are between the first
+ *                        and the last byte of the elements. The stride of each dimension must reach
+ *                        beyond all elements of the dimensions with smaller strides.
+ *   FZ_PLAN_MISMATCH     Also if `dst` has another element type or shape than the container.
+ *   FZ_UNSUPPORTED       Also if `dst` is in device memory.
+ *
+ * Also returns the statuses of fz_decompress().
+ */
+FZ_NODISCARD
+int32_t fz_decompress_view(const fz_plan *plan,
+                           fz_workspace *workspace,
+                           const void *container,
+                           uint64_t container_bytes,
+                           const fz_view *dst,
+                           uint64_t *restored_bytes);
 
 /* ---- Compression in one call, and fill values ------------------------------------------------ */
 
@@ -1538,8 +1756,8 @@ int32_t fz_compress_simple(const char *preset,
 /**
  * Searches an array for undeclared fill values, such as 1e20 among values near 1.
  *
- * In the modes "noa" and "prel", such a value makes the bound so large that all other values are
- * lost, unless outlier_threshold is at most its magnitude. docs/fill-values.md of the sources
+ * If outlier_threshold is above the magnitude of such a value, the value makes the bound of modes
+ * "noa" and "prel" so large that all other values are lost. docs/fill-values.md of the sources
  * defines when a value is suspected.
  *
  * Parameters:
@@ -1581,23 +1799,26 @@ int32_t fz_find_fill_value(int32_t dtype,
  * the time. A pipeline with a bound keeps the bound for every array, such as the next time step. A
  * lossless pipeline is lossless for every array.
  *
- * In mode FZ_MODE_REL, every goal returns preset "pfpl". In other modes, without a target:
- * - FZ_GOAL_SPEED returns preset "fast" or, if the request is lossless, "bits". The call does not
- *   read `src`.
- * - FZ_GOAL_BALANCED compresses the sample with variants of presets "fast", "fz", and "cusz", and
- *   returns the best variant.
- * - FZ_GOAL_RATIO compresses the sample with variants of preset "high", and returns the best
- *   variant. If the array has fewer than 32,768 elements, it also compresses the sample with
- *   variants of "fast", "fz", and "cusz".
+ * The request and the goal determine the pipeline:
+ * - A bound in mode FZ_MODE_REL: every goal returns preset "pfpl".
+ * - A lossless request: FZ_GOAL_SPEED returns preset "bits". The other goals try preset "bits" and
+ *   the lattice pipeline that is described below.
+ * - A bound in another mode: FZ_GOAL_SPEED returns preset "fast". FZ_GOAL_BALANCED tries variants
+ *   of presets "fast", "fz", and "cusz". FZ_GOAL_RATIO tries preset "high" and, if the array has
+ *   fewer than 32,768 elements, the variants for FZ_GOAL_BALANCED.
+ * - A target: FZ_GOAL_RATIO returns preset "high". The other goals return preset "fast".
  *
- * FZ_GOAL_BALANCED and FZ_GOAL_RATIO also test whether every value is on a lattice, a set of evenly
- * spaced levels. Examples are rounded numbers and scaled integers. If every value is on a lattice,
- * a lossless pipeline that codes the levels is one of the variants. For a lossless request, it is
- * compared with preset "bits".
+ * A call that tries pipelines compresses the sample with each of them, the fastest pipeline first.
+ * The call returns the first pipeline, unless the result of a later pipeline is more than 2 %
+ * shorter than the shortest result before. Such a call also tests whether every value is on a
+ * lattice, a set of evenly spaced levels. Examples are rounded numbers and scaled integers. If
+ * every value is on a lattice, the call also tries a lossless pipeline that codes the levels. The
+ * call does not read `src` if the request has no target, and if the call returns a preset by the
+ * list above without trying it.
  *
- * With a target, the call compresses the whole array up to three times on the CPU. If the array
- * permits it, the ratio is met to 5 % and the signal-to-noise ratio to 1 dB. Otherwise, the call
- * returns the closest pipeline that it finds.
+ * With a target, the call compresses the whole array up to three times on the CPU. It searches for
+ * a bound with which the ratio is within 5 %, or the signal-to-noise ratio within 1 dB, of the
+ * target. If it does not find such a bound, it returns the closest pipeline that it finds.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  A goal, mode, bound, target, or threshold is out of range, more than one
@@ -1649,7 +1870,9 @@ FZ_NODISCARD int32_t fz_device_info(uint32_t index, fz_device *device);
  * Parameters:
  *   `plan`       In: encoder or decoder.
  *   `workspace`  In/out: created for `plan`.
- *   `stream`     In: any stream of the context, as for fz_compress_async(). Must not be capturing.
+ *   `stream`     In: any stream of the CUDA context in which you will use the workspace. NULL and
+ *                the special streams denote the same contexts as for fz_compress_async(). Must not
+ *                be capturing.
  *
  * The preparation applies to one workspace, and to all streams of the context of `stream`. If the
  * workspace is already prepared in this context, the function does nothing.
@@ -1697,11 +1920,11 @@ FZ_NODISCARD int32_t fz_plan_preload(const fz_plan *plan, fz_workspace *workspac
  *                         streams of the primary context of GPU options->device, or of GPU 0 with
  *                         FZ_DEVICE_AUTO.
  *
- * fz_compress() with the same plan writes the same container, except that this function writes
+ * fz_compress() with the same plan writes the same container. Exception: this function writes
  * checksums only if options->checksum is 2.
  *
- * The work does not enlarge outlier lists: if the array has more outliers than the lists can
- * store, it fails with FZ_OUTLIER_CAPACITY.
+ * The work does not enlarge outlier lists. If the array has more outliers than the lists can
+ * store, the work fails with FZ_OUTLIER_CAPACITY.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  `plan` is a decoder, options->device is FZ_DEVICE_CPU, or `stream`
@@ -1712,10 +1935,12 @@ FZ_NODISCARD int32_t fz_plan_preload(const fz_plan *plan, fz_workspace *workspac
  *   FZ_OUT_OF_MEMORY     Also if the workspace is not prepared, and too little device memory is
  *                        free.
  *   FZ_DEVICE            The driver rejected a request. A part of the work may be enqueued, and
- *                        the contents of `*result` are undefined. Synchronize `stream` before you
- *                        free or reuse the memory of the call. The workspace may be unprepared:
- *                        before a new capture, call fz_plan_preload() again. Do not launch graphs
- *                        that use the workspace.
+ *                        the contents of `*result` are undefined. If `stream` is not capturing,
+ *                        synchronize `stream` before you free or reuse the memory of the call. If
+ *                        `stream` is capturing, end the capture and destroy the graph instead. In
+ *                        both cases, the workspace may be unprepared: before a new capture, call
+ *                        fz_plan_preload() again. You must not launch graphs that were captured
+ *                        with the workspace before the failure.
  *
  * After a failure with any other status, nothing is enqueued, and `*result` is not written.
  *
@@ -1762,10 +1987,10 @@ int32_t fz_compress_async(const fz_plan *plan,
  * `dst`, and `*result`.
  *
  * If options->checksum is not 0, the device compares the checksums of the container. Without
- * checksums, it detects only impossible values. A code, an exact value, or an error bound changed
- * to another possible value leads to wrong values, with status FZ_OK. If bytes may change in
- * storage or in transit, compress with options->checksum 2; changed values then result in
- * FZ_CHECKSUM.
+ * checksums, the device detects only impossible values. If a code, an exact value, or an error
+ * bound has changed to another possible value, the status is FZ_OK and the restored values are
+ * wrong. If bytes may change in storage or in transit, compress with options->checksum 2; changed
+ * values then result in FZ_CHECKSUM.
  *
  * If the status in `*result` is FZ_OK, fz_decompress() restores the same values, on the CPU and on
  * a GPU. For a damaged container, the two functions may report different failures.
@@ -1774,24 +1999,24 @@ int32_t fz_compress_async(const fz_plan *plan,
  *   FZ_DST_TOO_SMALL     `dst_capacity_bytes` is less than the length of the array.
  *   FZ_INVALID_ARGUMENT  `plan` is an encoder, options->device is FZ_DEVICE_CPU, or `stream`
  *                        belongs to another GPU than options->device.
- *   FZ_UNSUPPORTED       A stage has no device code, or `plan` is from fz_plan_open() and the
- *                        header of its container is not encoded exactly as fzgm encodes it;
- *                        fz_decompress() restores such a container.
+ *   FZ_UNSUPPORTED       A stage has no device code, or `plan` is from fz_plan_open() and its
+ *                        container has a foreign header; see fz_plan_open().
  *   FZ_MEMORY_LIMIT      The device memory of the decoder exceeds options->max_memory_bytes.
  *
  * Also returns FZ_PLAN_MISMATCH, FZ_OUT_OF_MEMORY, and FZ_DEVICE, as fz_compress_async() does.
- * After a failure with a status other than FZ_DEVICE, nothing is enqueued, and `*result` is not
+ * After a failure with any other status than FZ_DEVICE, nothing is enqueued, and `*result` is not
  * written.
  *
  * Reported in `*result`; the contents of `dst` are then undefined:
  *   FZ_NOT_A_CONTAINER  The first 4 bytes are missing or are not those of the plan's form
  *                       (fz_container).
- *   FZ_PLAN_MISMATCH    `plan` does not restore this container, the header is longer than
- *                       `container_capacity_bytes`, or a header field that the plan determines,
- *                       such as a parameter, has another value.
+ *   FZ_PLAN_MISMATCH    `plan` does not restore this container, a header field has changed to a
+ *                       value that `plan` does not accept, or the header is longer than
+ *                       `container_capacity_bytes`.
  *   FZ_CORRUPT          A length, an offset, an index, a table, or an error bound is impossible;
- *                       for example, the payload ends after `container_capacity_bytes`. An
- *                       impossible length may also result in FZ_PLAN_MISMATCH.
+ *                       for example, the payload ends after `container_capacity_bytes`. Exception:
+ *                       with a decoder from fz_plan_open(), an output that is longer than in the
+ *                       opened container results in FZ_PLAN_MISMATCH.
  *   FZ_CHECKSUM         A checksum does not match.
  */
 FZ_NODISCARD
@@ -1807,19 +2032,20 @@ int32_t fz_decompress_async(const fz_plan *plan,
 /* ---- Batches --------------------------------------------------------------------------------- */
 
 /**
- * Creates the plan of one call for many arrays. Array i of a call has the plan `plans[i]`.
+ * Creates a batch plan. Array i of a call has the plan `plans[i]`.
  *
  * Parameters:
  *   `plans`    In: `count` plans, all encoders or all decoders. Types, shapes, pipelines, and
- *              options may differ. A plan may occur many times. The plans may be freed afterwards.
- *   `count`    In: number of arrays. 0 is permitted; calls then do nothing.
- *   `threads`  In: threads of a call: 0 for all cores, 1 for the calling thread alone. Each thread
- *              processes one array at a time. The option `threads` of the plans has no effect.
- *   `batch`    Out: the batch plan; unchanged on failure.
+ *              options may differ. A plan may occur many times. You may free the plans when the
+ *              function returns.
+ *   `count`    In: number of arrays. If it is 0, calls do nothing.
+ *   `threads`  In: threads of a blocking call: 0 for all cores, 1 for the calling thread alone.
+ *              Each thread processes one array at a time. The option `threads` of the plans has no
+ *              effect.
+ *   `batch`    Out: the batch plan.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  Encoders and decoders are mixed, or `threads` is more than 1024.
- *   FZ_NULL_POINTER.
  */
 FZ_NODISCARD
 int32_t fz_batch_plan_new(const fz_plan *const *plans,
@@ -1828,15 +2054,20 @@ int32_t fz_batch_plan_new(const fz_plan *const *plans,
                           fz_batch_plan **batch);
 
 /**
- * Frees a batch plan. NULL is permitted. Its workspaces must not be used afterwards; they may be
- * freed before or after the batch plan.
+ * Frees a batch plan. NULL is permitted. Do not free a batch plan while a function is using it.
+ *
+ * Afterwards, new calls must not use workspaces of the batch plan. Enqueued work and captured
+ * graphs may still use these workspaces. Workspaces may be freed before or after the batch plan.
  */
 void fz_batch_plan_free(fz_batch_plan *batch);
 
 /**
- * Returns the host memory of a workspace for this batch, in bytes, in `*bytes`: the memory of a
- * call with the largest plan, once for each thread. For plans whose options->device is a GPU, a
- * call allocates device memory in addition.
+ * Returns in `*bytes` the host memory of a workspace for this batch plan: the number of threads
+ * times the memory for the largest plan. Plans with the number of a GPU in options->device require
+ * no host memory.
+ *
+ * Device memory is not included. Blocking calls on a GPU, fz_batch_preload(), and asynchronous
+ * calls allocate device memory in addition.
  */
 FZ_NODISCARD int32_t fz_batch_workspace_bytes(const fz_batch_plan *batch, uint64_t *bytes);
 
@@ -1849,7 +2080,10 @@ FZ_NODISCARD int32_t fz_batch_workspace_bytes(const fz_batch_plan *batch, uint64
  */
 FZ_NODISCARD int32_t fz_batch_workspace_new(const fz_batch_plan *batch, fz_batch_workspace **workspace);
 
-/** Frees a workspace of a batch, and ends its threads. NULL is permitted. */
+/**
+ * Frees a batch workspace, and ends its threads. NULL is permitted. The rules of
+ * fz_workspace_free() apply.
+ */
 void fz_batch_workspace_free(fz_batch_workspace *workspace);
 
 /**
@@ -1859,31 +2093,36 @@ void fz_batch_workspace_free(fz_batch_workspace *workspace);
  *   `batch`               In: encoders, from fz_batch_plan_new().
  *   `workspace`           In/out: created for `batch`.
  *   `src`                 In: the address of each array.
- *   `src_bytes`           In: the length of each array in bytes, that of its plan.
+ *   `src_bytes`           In: the length of each array in bytes. It must be the length of the array
+ *                         of its plan.
  *   `dst`                 Out: the address of each container.
  *   `dst_capacity_bytes`  In: the capacity of each container; fz_max_compressed_bytes() of its plan
  *                         is always sufficient. Nothing is written beyond it.
  *   `results`             Out: the result of each array.
  *
- * All parameters but `batch` and `workspace` have an entry for each array, in the order of the
- * plans, in host memory. The arrays and containers themselves are memory of any kind. No container
- * may overlap other memory of the call; the same holds for `results`.
+ * `src`, `src_bytes`, `dst`, `dst_capacity_bytes`, and `results` point to host memory, with an
+ * entry for each array in the order of the plans. The arrays and containers may be host, pinned,
+ * managed, or device memory. A container or `results` must not overlap other memory of the call.
  *
- * Each container has the bytes of fz_compress() with the plan of its array. The failure of an array
- * does not affect the others: `results[i].status` is the status of fz_compress() for array i, and
- * `results[i].bytes` is the length of the container, or 0 after a failure. If `src[i]` or `dst[i]` is
- * NULL and the array has elements, array i is skipped, with the status FZ_NULL_POINTER.
+ * Each container has the bytes of fz_compress() with the plan of its array. `results[i].status` is
+ * the status of fz_compress() for array i, and `results[i].bytes` is the length of the container,
+ * or 0 after a failure. The failure of an array does not affect other arrays. If `src[i]` or
+ * `dst[i]` is NULL and the array has elements, the call skips array i, and its status is
+ * FZ_NULL_POINTER.
  *
  * Returns:
  *   FZ_OK                All arrays are compressed.
  *   FZ_INVALID_ARGUMENT  `batch` contains decoders, or memory overlaps.
  *   FZ_PLAN_MISMATCH     `workspace` belongs to another batch plan.
- *   FZ_NULL_POINTER, FZ_OUT_OF_MEMORY, FZ_NO_THREADS.
+ *   FZ_NO_THREADS.
  *
- * If the call is rejected with one of these statuses, `results` is unchanged. If arrays fail, all
- * results are written, the function returns the status of the first array that failed, and the text
- * of fz_last_error() begins with its index. To tell the two cases apart, set `results[i].status` to
- * -1 before the call.
+ * The call detects these failures before the first array is compressed. `results` is then
+ * unchanged.
+ *
+ * If arrays fail, all results are written. The function then returns the status of the first array
+ * that failed, and the text of fz_last_error() begins with the index of that array. To distinguish
+ * a failure of the call from failures of arrays, set `results[0].status` to -1 before the call: a
+ * failure of the call leaves it unchanged.
  */
 FZ_NODISCARD
 int32_t fz_compress_batch(const fz_batch_plan *batch,
@@ -1908,9 +2147,13 @@ int32_t fz_compress_batch(const fz_batch_plan *batch,
  *   `results`             Out: the result of each array, with the statuses of fz_decompress().
  *
  * The rules of fz_compress_batch() apply. A container may come from an untrusted source: for any
- * bytes of a container, its array has a status, and the other arrays are restored.
+ * bytes of the container, `results` contains a status for its array, and the call restores the
+ * other arrays.
  *
- * Returns: as fz_compress_batch().
+ * Returns:
+ *   FZ_OK                All arrays are restored.
+ *   FZ_INVALID_ARGUMENT  `batch` contains encoders, or memory overlaps.
+ *   FZ_PLAN_MISMATCH, FZ_NO_THREADS, and failures of arrays as for fz_compress_batch().
  */
 FZ_NODISCARD
 int32_t fz_decompress_batch(const fz_batch_plan *batch,
@@ -1924,23 +2167,34 @@ int32_t fz_decompress_batch(const fz_batch_plan *batch,
 /* ---- Asynchronous batches -------------------------------------------------------------------- */
 
 /**
- * Prepares a batch plan and a workspace for asynchronous calls on a stream: loads device code,
- * allocates device memory, and waits for its own copies. Without this function, the first call does
- * this work.
+ * Prepares a batch workspace for asynchronous calls: allocates its device memory, copies the
+ * tables of the plans to it, loads device code, and waits until this work is complete.
  *
  * Parameters:
  *   `batch`      In: encoders, or decoders.
  *   `workspace`  In/out: created for `batch`.
- *   `stream`     In: see fz_compress_async(). Must not be capturing.
+ *   `stream`     In: as for fz_plan_preload(). Must not be capturing.
  *
- * Afterwards fz_compress_batch_async() and fz_decompress_batch_async() with this workspace only
- * enqueue kernels, and can be captured. This applies to the context of `stream`.
+ * The preparation applies to one workspace, and to all streams of the context of `stream`. If the
+ * workspace is already prepared in this context, the function does nothing.
+ *
+ * Afterwards, fz_compress_batch_async() and fz_decompress_batch_async() with this workspace only
+ * enqueue kernels. They allocate no memory, never wait, and can be captured. Without
+ * fz_batch_preload(), the first asynchronous call prepares the workspace itself; this is not
+ * supported in a capture.
+ *
+ * The function may wait for earlier work on the device. Call it before you begin a capture. While
+ * another thread captures in global mode, the function may return FZ_DEVICE and invalidate the
+ * capture.
  *
  * Returns:
- *   FZ_UNSUPPORTED    The device code of a plan has no version for batches; see
- *                     fz_compress_batch_async().
- *   FZ_PLAN_MISMATCH  `workspace` belongs to another batch plan.
- *   FZ_NO_DEVICE, FZ_OUT_OF_MEMORY, FZ_DEVICE.
+ *   FZ_INVALID_ARGUMENT  options->device of a plan is FZ_DEVICE_CPU or the number of another GPU
+ *                        than that of `stream`.
+ *   FZ_UNSUPPORTED       The device code of a plan has no version for batches, or
+ *                        fz_decompress_async() does not support a plan. See
+ *                        fz_compress_batch_async() and fz_plan_open().
+ *   FZ_PLAN_MISMATCH     `workspace` belongs to another batch plan.
+ *   FZ_MEMORY_LIMIT      The device memory of a decoder exceeds options->max_memory_bytes.
  */
 FZ_NODISCARD
 int32_t fz_batch_preload(const fz_batch_plan *batch,
@@ -1948,38 +2202,48 @@ int32_t fz_batch_preload(const fz_batch_plan *batch,
                          fz_cuda_stream stream);
 
 /**
- * Enqueues the compression of many arrays on a stream, and returns before the work completes. One
- * sequence of kernels compresses all arrays of one plan, for any number of arrays.
+ * Enqueues the compression of many arrays on a stream, and returns before the work completes. The
+ * number of arrays is at most 2^32. The arrays of one plan share their kernel launches: the call
+ * enqueues one sequence of kernels for up to 65,535 arrays of a plan.
  *
  * Parameters:
- *   `batch`               In: encoders, from fz_batch_plan_new(), of the device of the stream.
+ *   `batch`               In: encoders, from fz_batch_plan_new(). options->device of each plan
+ *                         must be FZ_DEVICE_AUTO or the number of the GPU of `stream`.
  *   `workspace`           In/out: created for `batch`; not NULL.
  *   `src`                 In: the address of each array. Its length is that of its plan.
  *   `dst`                 Out: the address of each container. A container must not overlap other
  *                         memory of the call.
  *   `dst_capacity_bytes`  In: the capacity of each container. Nothing is written beyond it.
- *   `results`             Out: the result of each array, as for fz_compress_async(); not NULL.
- *   `stream`              In: see fz_compress_async().
+ *   `results`             Out: the result of each array, with the statuses in `*result` of
+ *                         fz_compress_async().
+ *   `stream`              In: as for fz_compress_async().
  *
- * `src`, `dst`, `dst_capacity_bytes`, and `results` are arrays in device memory, aligned to 8
- * bytes, with an entry for each array of the batch. The work on the stream reads the entries, so a
- * captured graph compresses the arrays that they refer to when it is launched. They, and the memory
- * that they refer to, must remain valid and unmodified until the call completes on `stream`.
+ * `src`, `dst`, `dst_capacity_bytes`, and `results` are tables in device memory, aligned to 8
+ * bytes, with an entry for each array of the batch. The work reads the entries when it executes on
+ * the device. A launch of a captured graph therefore compresses the arrays whose addresses are in
+ * `src` at that time.
  *
- * Each container has the bytes of fz_compress_async() with the plan of its array, and each array
- * has its own result: a failure does not affect the others. If `src[i]` or `dst[i]` is NULL and the
- * array has elements, array i is skipped, with the status FZ_NULL_POINTER.
+ * The four tables, and the memory at the addresses in `src` and `dst`, must remain valid until the
+ * work completes on `stream`. Until then, neither the host nor other streams may modify this
+ * memory. For a graph, this rule applies to each launch. Between two launches you may change the
+ * entries; the tables must remain valid until the last launch completes.
+ *
+ * Each container has the bytes of fz_compress_async() with the plan of its array. Each array has
+ * its own result, and the failure of an array does not affect other arrays. If `src[i]` or
+ * `dst[i]` is NULL and the array has elements, the work skips array i, and its status is
+ * FZ_NULL_POINTER.
  *
  * Device code for batches exists for preset "fast" with arrays of up to 256 chunks, and for preset
  * "pfpl" with arrays of f32 of up to 8 MiB. A chunk of preset "fast" has 8192 elements in 1
  * dimension, 32 x 256 in 2, and 32 x 32 x 8 in 3.
  *
  * Returns:
- *   FZ_UNSUPPORTED  The device code of a plan has no version for batches.
- *   FZ_INVALID_ARGUMENT, FZ_NULL_POINTER, FZ_PLAN_MISMATCH, FZ_NO_DEVICE, FZ_OUT_OF_MEMORY,
- *   FZ_DEVICE.
+ *   FZ_PLAN_MISMATCH  `workspace` belongs to another batch plan.
+ *   FZ_DEVICE         As for fz_compress_async(); the contents of `results` are undefined.
+ *   FZ_INVALID_ARGUMENT, FZ_UNSUPPORTED, FZ_OUT_OF_MEMORY as for fz_batch_preload().
  *
- * If the function returns one of these statuses other than FZ_DEVICE, no work was enqueued.
+ * After a failure with any other status than FZ_DEVICE, nothing is enqueued, and `results` is not
+ * written.
  */
 FZ_NODISCARD
 int32_t fz_compress_batch_async(const fz_batch_plan *batch,
@@ -1994,21 +2258,29 @@ int32_t fz_compress_batch_async(const fz_batch_plan *batch,
  * Enqueues the decompression of many arrays on a stream, and returns before the work completes.
  *
  * Parameters:
- *   `batch`               In: decoders, from fz_batch_plan_new(), of the device of the stream.
+ *   `batch`               In: decoders, from fz_batch_plan_new(). options->device of each plan
+ *                         must be FZ_DEVICE_AUTO or the number of the GPU of `stream`.
  *   `workspace`           In/out: created for `batch`; not NULL.
  *   `containers`          In: the address of each container.
  *   `container_capacity_bytes`  In: at least the length of each container, as for
  *                         fz_decompress_async().
  *   `dst`                 Out: the address of each array. An array must not overlap other memory of
  *                         the call.
- *   `dst_capacity_bytes`  In: the capacity of each array. If it is less than the length of the
- *                         array, the array is skipped, with the status FZ_DST_TOO_SMALL.
- *   `results`, `stream`   As for fz_compress_batch_async().
+ *   `dst_capacity_bytes`  In: the capacity of each array. If the capacity is less than the length
+ *                         of the array, the work skips the array, and its status is
+ *                         FZ_DST_TOO_SMALL.
+ *   `results`             Out: the result of each array, with the statuses in `*result` of
+ *                         fz_decompress_async().
+ *   `stream`              In: as for fz_compress_async().
  *
- * The rules of fz_compress_batch_async() apply to the arrays in device memory, and those of
- * fz_decompress_async() to each container, which may come from an untrusted source.
+ * `containers`, `container_capacity_bytes`, `dst`, `dst_capacity_bytes`, and `results` are tables
+ * in device memory; the rules of fz_compress_batch_async() for tables apply. Each container may
+ * come from an untrusted source; the rules of fz_decompress_async() for containers apply. If
+ * `containers[i]` or `dst[i]` is NULL and the array has elements, the work skips array i, and its
+ * status is FZ_NULL_POINTER.
  *
- * Returns: as fz_compress_batch_async().
+ * Returns the statuses of fz_compress_batch_async(), and FZ_MEMORY_LIMIT as fz_batch_preload()
+ * does.
  */
 FZ_NODISCARD
 int32_t fz_decompress_batch_async(const fz_batch_plan *batch,
@@ -2088,14 +2360,16 @@ int32_t fz_container_info_partial(const void *beginning,
  *   `container_bytes`  In: length of the whole container in bytes.
  *   `pipeline`         Out: the pipeline.
  *
- * With the same options, this pipeline writes the same container for the same array, as far as the
- * header records its parameters. The header does not record:
+ * The header does not record all parameters. If the original pipeline has the defaults of all
+ * unrecorded parameters, this pipeline writes the same container for the same array and options.
+ * The header of an FZM file does not record:
  * - outlier_capacity;
- * - the number of partitions of huffman;
- * - the origin of value_base: set or computed;
- * - fixed_step;
- * - in a compact frame, the digits of the error bound after the seventh, and outlier_threshold of
- *   lorenzo_quant.
+ * - encode_mode of stage huffman;
+ * - fixed_step of stages fast, quantizer, and lorenzo_quant;
+ * - value_base: the pipeline computes the value from the array.
+ *
+ * In addition, the header of a compact frame does not record the digits of the error bound after
+ * the seventh, and outlier_threshold of stage lorenzo_quant.
  *
  * If the container stores the array uncompressed, the pipeline consists of stage "stored".
  *
@@ -2160,9 +2434,10 @@ int32_t fz_decompress_file(const fz_plan *plan,
  * Parameters:
  *   `path`  In: a file that is one container.
  *
- * Containers of preset "fast": the call reads the header and the parts of the file that the region
- * requires. If `dst` is host memory, the call allocates little more than 1 MiB, for files and
- * regions of any size. Containers of other pipelines: the call reads the whole file.
+ * Containers of preset "fast", and arrays stored uncompressed: the call reads the header and the
+ * parts of the file that the region requires. If `dst` is host memory, the call allocates little
+ * more than 1 MiB, for files and regions of any size. Containers of other pipelines: the call reads
+ * the whole file.
  *
  * Returns:
  *   FZ_FILE     The error text contains the path and the reason given by the system.
@@ -2225,6 +2500,272 @@ int32_t fz_decompress_box_file(const char *path,
  * Also returns the statuses of fz_container_info().
  */
 FZ_NODISCARD int32_t fz_file_info(const char *path, fz_info *info);
+
+/* ---- Series of steps: reading ---------------------------------------------------------------- */
+
+/**
+ * Opens a series and reads its index. If the index is missing or damaged, the function searches for
+ * the steps, which reads a few bytes of each, and the whole last one.
+ *
+ * Parameters:
+ *   `path`    In: the file.
+ *   `series`  Out: the series.
+ *
+ * Returns:
+ *   FZ_FILE             The error text contains the path and the reason given by the system.
+ *   FZ_NOT_A_CONTAINER  The file is not a series.
+ *   FZ_CORRUPT          The header of the file is damaged.
+ *   FZ_UNSUPPORTED      The file has a version unknown to this library.
+ */
+FZ_NODISCARD int32_t fz_series_open(const char *path, fz_series **series);
+
+/** Closes the file and frees a series. NULL is permitted. */
+void fz_series_free(fz_series *series);
+
+/**
+ * Describes a series.
+ *
+ * Parameters:
+ *   `series`   In: from fz_series_open().
+ *   `summary`  In/out: the result; set summary->struct_bytes before the call.
+ */
+FZ_NODISCARD int32_t fz_series_info(const fz_series *series, fz_series_summary *summary);
+
+/**
+ * Describes a step.
+ *
+ * Parameters:
+ *   `series`  In: from fz_series_open().
+ *   `step`    In: position of the step, from 0.
+ *   `info`    In/out: the result; set info->struct_bytes before the call.
+ *
+ * Returns:
+ *   FZ_INVALID_ARGUMENT  The series has fewer steps, or struct_bytes is wrong.
+ */
+FZ_NODISCARD int32_t fz_series_step_info(const fz_series *series, uint64_t step, fz_step *info);
+
+/**
+ * Returns in `*step` the position of the step with a name.
+ *
+ * Returns:
+ *   FZ_UNKNOWN_NAME  No step has this name; the error text lists names.
+ */
+FZ_NODISCARD int32_t fz_series_find(const fz_series *series, const char *name, uint64_t *step);
+
+/**
+ * Restores the array of a step. Blocking.
+ *
+ * Parameters:
+ *   `series`              In: from fz_series_open().
+ *   `step`                In: position of the step, from 0.
+ *   `options`             In: options of the decoder, such as `threads`; may be NULL for the
+ *                         defaults.
+ *   `dst`                 Out: the array. Device memory is permitted.
+ *   `dst_capacity_bytes`  In: capacity of `dst`, at least fz_step::original_bytes. Nothing is
+ *                         written beyond it.
+ *   `restored_bytes`      Out: length of the array in bytes.
+ *
+ * The call allocates memory for one container and a workspace; if `dst` is device memory, also for
+ * the array. It compares all checksums.
+ *
+ * On failure the contents of `dst` are undefined.
+ *
+ * Returns:
+ *   FZ_INVALID_ARGUMENT  The series has fewer steps, or an option is out of range.
+ *   FZ_FILE              The error text contains the path and the reason given by the system.
+ *   FZ_CORRUPT, FZ_CHECKSUM, FZ_DST_TOO_SMALL, FZ_MEMORY_LIMIT, FZ_UNSUPPORTED, FZ_NO_THREADS.
+ */
+FZ_NODISCARD
+int32_t fz_series_read(const fz_series *series,
+                       uint64_t step,
+                       const fz_options *options,
+                       void *dst,
+                       uint64_t dst_capacity_bytes,
+                       uint64_t *restored_bytes);
+
+/**
+ * Restores a region of a step. Blocking; the CPU decodes.
+ *
+ * Parameters:
+ *   `series`              In: from fz_series_open().
+ *   `step`                In: position of the step, from 0.
+ *   `origin`, `extent`    In: `ndim` numbers each, as for fz_decompress_region().
+ *   `ndim`                In: number of dimensions of the array.
+ *   `dst`                 Out: the region as an array of its own, x fastest. Device memory is
+ *                         permitted.
+ *   `dst_capacity_bytes`  In: capacity of `dst`, at least the length of the region. Nothing is
+ *                         written beyond it.
+ *   `restored_bytes`      Out: length of the region in bytes.
+ *
+ * The call decodes only the slabs that the region overlaps, each as fz_decompress_region_file()
+ * does.
+ *
+ * Returns:
+ *   FZ_INVALID_ARGUMENT  The series has fewer steps, or the region is not inside the array.
+ *   FZ_FILE              The error text contains the path and the reason given by the system.
+ *   FZ_CORRUPT, FZ_CHECKSUM, FZ_DST_TOO_SMALL, FZ_MEMORY_LIMIT, FZ_UNSUPPORTED.
+ */
+FZ_NODISCARD
+int32_t fz_series_read_region(const fz_series *series,
+                              uint64_t step,
+                              const uint64_t *origin,
+                              const uint64_t *extent,
+                              uint32_t ndim,
+                              void *dst,
+                              uint64_t dst_capacity_bytes,
+                              uint64_t *restored_bytes);
+
+/* ---- Series of steps: appending -------------------------------------------------------------- */
+
+/**
+ * Opens a series to append steps, or creates it. If the file ends with an incomplete step, of a
+ * writer that was interrupted, the function removes this step.
+ *
+ * Parameters:
+ *   `path`    In: the file.
+ *   `sync`    In: 1: each append waits until the disk has the step. 0: it does not, and a power
+ *             failure may damage the steps of this writer.
+ *   `writer`  Out: the writer.
+ *
+ * The file is locked until fz_series_writer_free(), on systems with flock(): a second writer fails.
+ * Readers need no lock.
+ *
+ * Returns:
+ *   FZ_FILE             The error text contains the path and the reason given by the system.
+ *   FZ_NOT_A_CONTAINER  The file exists, is not empty, and is not a series.
+ *   FZ_CORRUPT, FZ_UNSUPPORTED.
+ */
+FZ_NODISCARD int32_t fz_series_writer_open(const char *path, int32_t sync, fz_series_writer **writer);
+
+/**
+ * Closes the file and frees a writer. NULL is permitted. A step that was begun and not ended is
+ * removed.
+ */
+void fz_series_writer_free(fz_series_writer *writer);
+
+/**
+ * Compresses an array and appends it as a step of one slab. Blocking.
+ *
+ * Parameters:
+ *   `writer`     In/out: from fz_series_writer_open().
+ *   `name`       In: the name of the step, or NULL or empty for none: at most 255 bytes of UTF-8
+ *                without control characters, not digits alone, and not the name of another step.
+ *   `plan`       In: encoder from fz_pipeline_finalize(); the step has its element type and shape.
+ *   `workspace`  In/out: created for `plan`. NULL: the call creates a temporary workspace.
+ *   `src`        In: the array. Device memory is permitted.
+ *   `src_bytes`  In: length of the array in bytes.
+ *   `step`       Out: position of the step, from 0.
+ *
+ * The call allocates fz_max_compressed_bytes() in addition to the workspace. On failure the file
+ * has the steps that it had before. Exception: if the disk also rejects the index, later calls fail
+ * with FZ_FILE, and opening the series again restores the index.
+ *
+ * Returns:
+ *   FZ_INVALID_ARGUMENT  Also for an invalid name, and for a name that another step has.
+ *   FZ_PLAN_MISMATCH     Also if a step was begun and not ended.
+ *   FZ_FILE              The error text contains the path and the reason given by the system.
+ *
+ * Also returns the statuses of fz_compress().
+ */
+FZ_NODISCARD
+int32_t fz_series_append(fz_series_writer *writer,
+                         const char *name,
+                         const fz_plan *plan,
+                         fz_workspace *workspace,
+                         const void *src,
+                         uint64_t src_bytes,
+                         uint64_t *step);
+
+/**
+ * Appends a container as a step of one slab. The container may come from any call, also from an
+ * asynchronous one, after it was copied to host memory.
+ *
+ * Parameters:
+ *   `writer`           In/out: from fz_series_writer_open().
+ *   `name`             In: as for fz_series_append().
+ *   `container`        In: the container, in host memory.
+ *   `container_bytes`  In: exact length of the container in bytes.
+ *   `step`             Out: position of the step, from 0.
+ *
+ * Returns:
+ *   FZ_INVALID_ARGUMENT  Also for an invalid name, and for a name that another step has.
+ *   FZ_PLAN_MISMATCH     A step was begun and not ended.
+ *   FZ_FILE              The error text contains the path and the reason given by the system.
+ *
+ * Also returns the statuses of fz_container_info().
+ */
+FZ_NODISCARD
+int32_t fz_series_append_container(fz_series_writer *writer,
+                                   const char *name,
+                                   const void *container,
+                                   uint64_t container_bytes,
+                                   uint64_t *step);
+
+/**
+ * Begins a step of several slabs along the slowest dimension, so that only one slab is in memory at
+ * a time. Write its slabs in order with fz_series_slab(), then end it with fz_series_end(). Until
+ * then, the file has no index, and a reader that opens it searches for the earlier steps.
+ *
+ * Parameters:
+ *   `writer`         In/out: from fz_series_writer_open().
+ *   `name`           In: as for fz_series_append().
+ *   `dtype`          In: element type, an fz_dtype.
+ *   `dims`, `ndim`   In: shape of the whole step, x first, as for fz_pipeline_finalize().
+ *   `slab_rows`      In: length of a slab along the slowest dimension; the last slab has the rest.
+ *
+ * Returns:
+ *   FZ_INVALID_ARGUMENT  Also for an invalid name, for a name that another step has, and if
+ *                        `slab_rows` is 0.
+ *   FZ_PLAN_MISMATCH     Another step was begun and not ended.
+ *   FZ_FILE              The error text contains the path and the reason given by the system.
+ */
+FZ_NODISCARD
+int32_t fz_series_begin(fz_series_writer *writer,
+                        const char *name,
+                        int32_t dtype,
+                        const uint64_t *dims,
+                        uint32_t ndim,
+                        uint64_t slab_rows);
+
+/**
+ * Writes the next slab of the step that was begun.
+ *
+ * Parameters:
+ *   `writer`           In/out: from fz_series_writer_open().
+ *   `container`        In: the container of the slab, in host memory, from fz_compress() or another
+ *                      call.
+ *   `container_bytes`  In: exact length of the container in bytes.
+ *
+ * After FZ_FILE the step is removed. After any other failure you may pass another container.
+ *
+ * Returns:
+ *   FZ_PLAN_MISMATCH  No step was begun, all slabs were written, or the container has another
+ *                     element type or shape than the slab.
+ *   FZ_FILE           The error text contains the path and the reason given by the system.
+ *
+ * Also returns the statuses of fz_container_info().
+ */
+FZ_NODISCARD
+int32_t fz_series_slab(fz_series_writer *writer,
+                       const void *container,
+                       uint64_t container_bytes);
+
+/**
+ * Completes the step that was begun and writes the index.
+ *
+ * Parameters:
+ *   `writer`  In/out: from fz_series_writer_open().
+ *   `step`    Out: position of the step, from 0.
+ *
+ * Returns:
+ *   FZ_PLAN_MISMATCH  No step was begun, or slabs are missing. The step remains begun.
+ *   FZ_FILE           The error text contains the path and the reason given by the system. The
+ *                     step is removed.
+ */
+FZ_NODISCARD int32_t fz_series_end(fz_series_writer *writer, uint64_t *step);
+
+/** Removes the step that was begun. Without such a step the function has no effect. */
+FZ_NODISCARD int32_t fz_series_abandon(fz_series_writer *writer);
 
 #ifdef __cplusplus
 }  // extern "C"

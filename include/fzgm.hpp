@@ -544,7 +544,7 @@ inline result<std::uint64_t> decompress_preview(const_bytes container, std::uint
   return decompress_region(container, origin, extent, dst);
 }
 
-/** Working memory of a call for a batch, see fz_batch_workspace. */
+/** Memory that calls for a batch use while they run, see fz_batch_workspace. */
 class batch_workspace : public detail::owner<fz_batch_workspace, fz_batch_workspace_free> {
 public:
   using owner::owner;
@@ -626,7 +626,7 @@ inline result<void> decompress_batch(const batch_plan &batch, batch_workspace &w
 }
 
 /**
- * Enqueues the compression of many arrays on `stream` and returns before the work completes. All pointers are arrays in device
+ * Enqueues the compression of many arrays on `stream` and returns before the work completes. All pointers are tables in device
  * memory, with an entry for each array of the batch; see fz_compress_batch_async().
  */
 inline result<void> compress_batch_async(const batch_plan &batch, batch_workspace &ws, const void *const *src, void *const *dst,
@@ -752,6 +752,159 @@ inline result<fz_info> file_info(const std::string &path) {
   auto info = detail::sized<fz_info>();
   const std::int32_t status = fz_file_info(path.c_str(), &info);
   return detail::outcome(status, info);
+}
+
+/** A series that is read, see fz_series. Any number of threads may read from it at the same time. */
+class series : public detail::owner<fz_series, fz_series_free> {
+public:
+  /** Takes ownership of a C handle. Create a series with open(); it is empty only after a move. */
+  explicit series(fz_series *raw) noexcept : owner(raw) {}
+
+  /** Opens a file. */
+  static result<series> open(const std::string &path) {
+    fz_series *made = nullptr;
+    const std::int32_t status = fz_series_open(path.c_str(), &made);
+    return detail::outcome(status, series(made));
+  }
+  result<fz_series_summary> info() const {
+    auto summary = detail::sized<fz_series_summary>();
+    const std::int32_t status = fz_series_info(get(), &summary);
+    return detail::outcome(status, summary);
+  }
+  /** Describes the step at a position, from 0. */
+  result<fz_step> step_info(std::uint64_t step) const {
+    auto info = detail::sized<fz_step>();
+    const std::int32_t status = fz_series_step_info(get(), step, &info);
+    return detail::outcome(status, info);
+  }
+  /** Returns the position of the step with a name. */
+  result<std::uint64_t> find(const std::string &name) const {
+    std::uint64_t step = 0;
+    const std::int32_t status = fz_series_find(get(), name.c_str(), &step);
+    return detail::outcome(status, step);
+  }
+  /** Restores a step into `dst`; returns its length in bytes. */
+  result<std::uint64_t> read(std::uint64_t step, mutable_bytes dst, const chosen_options &options = {}) const {
+    std::uint64_t bytes = 0;
+    const std::int32_t status = fz_series_read(get(), step, options.get(), dst.data(), dst.size(), &bytes);
+    return detail::outcome(status, bytes);
+  }
+  /** Restores a region of a step into `dst`; returns its length in bytes. */
+  result<std::uint64_t> read_region(std::uint64_t step, shape origin, shape extent, mutable_bytes dst) const {
+    std::uint64_t bytes = 0;
+    // 0 is rejected: the two shapes have different numbers of dimensions.
+    const std::uint32_t ndim = origin.size() == extent.size() ? origin.size() : 0;
+    const std::int32_t status =
+        fz_series_read_region(get(), step, origin.data(), extent.data(), ndim, dst.data(), dst.size(), &bytes);
+    return detail::outcome(status, bytes);
+  }
+};
+
+/** Appends steps to a series, see fz_series_writer: one call at a time. An empty name means none. */
+class series_writer : public detail::owner<fz_series_writer, fz_series_writer_free> {
+public:
+  /** Takes ownership of a C handle. Create a writer with open(); it is empty only after a move. */
+  explicit series_writer(fz_series_writer *raw) noexcept : owner(raw) {}
+
+  /** Opens a file to append, or creates it. If `sync` is true, each append waits until the disk has the step. */
+  static result<series_writer> open(const std::string &path, bool sync = true) {
+    fz_series_writer *made = nullptr;
+    const std::int32_t status = fz_series_writer_open(path.c_str(), sync ? 1 : 0, &made);
+    return detail::outcome(status, series_writer(made));
+  }
+  /** Compresses an array and appends it; returns the position of the step. */
+  result<std::uint64_t> append(const std::string &name, const plan &encoder, workspace &ws, const_bytes src) {
+    std::uint64_t step = 0;
+    const std::int32_t status =
+        fz_series_append(get(), name.c_str(), encoder.get(), ws.get(), src.data(), src.size(), &step);
+    return detail::outcome(status, step);
+  }
+  /** Appends a container; returns the position of the step. */
+  result<std::uint64_t> append_container(const std::string &name, const_bytes container) {
+    std::uint64_t step = 0;
+    const std::int32_t status =
+        fz_series_append_container(get(), name.c_str(), container.data(), container.size(), &step);
+    return detail::outcome(status, step);
+  }
+  /** Begins a step of several slabs along the slowest dimension. */
+  result<void> begin(const std::string &name, dtype type, shape dims, std::uint64_t slab_rows) {
+    return detail::outcome(fz_series_begin(get(), name.c_str(), static_cast<std::int32_t>(type), dims.data(), dims.size(), slab_rows));
+  }
+  /** Writes the container of the next slab. */
+  result<void> slab(const_bytes container) { return detail::outcome(fz_series_slab(get(), container.data(), container.size())); }
+  /** Completes the step; returns its position. */
+  result<std::uint64_t> end() {
+    std::uint64_t step = 0;
+    const std::int32_t status = fz_series_end(get(), &step);
+    return detail::outcome(status, step);
+  }
+  /** Removes the step that was begun. */
+  result<void> abandon() { return detail::outcome(fz_series_abandon(get())); }
+};
+
+/**
+ * View of a strided array in host memory, see fz_view: the address of its first element, lengths, and strides in elements, x
+ * first. Ghost cells around the elements are neither read nor written.
+ */
+class view {
+public:
+  template <class T>
+  view(T *origin, shape dims, std::initializer_list<std::int64_t> strides) noexcept
+      : view(origin, dims, strides.begin(), strides.size()) {}
+  template <class T>
+  view(T *origin, shape dims, const std::int64_t *strides, std::size_t count) noexcept : raw_(detail::sized<fz_view>()) {
+    raw_.dtype = static_cast<std::int32_t>(dtype_of<T>());
+    // 0 is rejected: lengths and strides have different numbers of dimensions.
+    raw_.ndim = dims.size() == count ? dims.size() : 0;
+    raw_.origin = const_cast<std::remove_const_t<T> *>(origin);
+    for (std::size_t d = 0; d < count && d < FZ_MAX_DIMS; d++) {
+      raw_.dims[d] = dims.data()[d];
+      raw_.strides[d] = strides[d];
+    }
+  }
+  /** View of an object like std::mdspan: its last extent is the fastest dimension. Its elements must be addresses, as by default. */
+  template <class M, class = std::enable_if_t<std::is_pointer_v<typename M::data_handle_type>>>
+  view(const M &span) noexcept : raw_(detail::sized<fz_view>()) {
+    static_assert(M::rank() >= 1 && M::rank() <= FZ_MAX_DIMS, "fzgm supports 1 to 8 dimensions");
+    raw_.dtype = static_cast<std::int32_t>(dtype_of<typename M::element_type>());
+    raw_.ndim = static_cast<std::uint32_t>(M::rank());
+    raw_.origin = const_cast<std::remove_const_t<typename M::element_type> *>(span.data_handle());
+    for (std::size_t d = 0; d < M::rank(); d++) {
+      raw_.dims[M::rank() - 1 - d] = static_cast<std::uint64_t>(span.extent(d));
+      raw_.strides[M::rank() - 1 - d] = static_cast<std::int64_t>(span.stride(d));
+    }
+  }
+  const fz_view *get() const noexcept { return &raw_; }
+
+private:
+  fz_view raw_;
+};
+
+/** Compresses a strided array into `dst`; returns the length of the container in bytes. */
+inline result<std::uint64_t> compress_view(const plan &encoder, workspace &ws, const view &src, mutable_bytes dst) {
+  std::uint64_t bytes = 0;
+  const std::int32_t status = fz_compress_view(encoder.get(), ws.get(), src.get(), dst.data(), dst.size(), &bytes);
+  return detail::outcome(status, bytes);
+}
+
+/** As above; the call creates a workspace for itself. */
+inline result<std::uint64_t> compress_view(const plan &encoder, const view &src, mutable_bytes dst) {
+  workspace none;
+  return compress_view(encoder, none, src, dst);
+}
+
+/** Restores a strided array; returns its length in bytes. */
+inline result<std::uint64_t> decompress_view(const plan &decoder, workspace &ws, const_bytes container, const view &dst) {
+  std::uint64_t bytes = 0;
+  const std::int32_t status =
+      fz_decompress_view(decoder.get(), ws.get(), container.data(), container.size(), dst.get(), &bytes);
+  return detail::outcome(status, bytes);
+}
+
+/** As above; the call creates a plan from the container. */
+inline result<std::uint64_t> decompress_view(const_bytes container, const view &dst) {
+  workspace none;
+  return decompress_view(plan(), none, container, dst);
 }
 
 /** Returns the number of GPUs that CUDA reports. */

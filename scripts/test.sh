@@ -176,10 +176,10 @@ c_on_emulator() {
   toolkit=$(find .nvcc "${CUDA_HOME:-/usr/local/cuda}/" -name cuda_runtime.h -path '*include*' -print -quit 2>/dev/null || true)
   if [ -n "$toolkit" ]; then
     # Compiled only: the CUDA runtime needs functions that the emulator does not have.
-    cc -std=c11 -Wall -Wextra -Wpedantic -Werror -Iinclude -isystem "$(dirname "$toolkit")" -fsyntax-only examples/compress_cuda.c examples/batch_cuda.c
-    echo "examples/compress_cuda.c and examples/batch_cuda.c compile"
+    cc -std=c11 -Wall -Wextra -Wpedantic -Werror -Iinclude -isystem "$(dirname "$toolkit")" -fsyntax-only examples/{compress,batch,gpus}_cuda.c
+    echo "the examples for a GPU compile"
   else
-    echo "SKIPPED: examples/compress_cuda.c and examples/batch_cuda.c (no cuda_runtime.h)"
+    echo "SKIPPED: the examples for a GPU (no cuda_runtime.h)"
   fi
 }
 
@@ -312,6 +312,7 @@ part_hdf5() {
   beside "the filter in h5repack and h5dump" bash tests/hdf5/tools.sh "$python" "$built/fzgm"
   beside "the filter in netCDF" bash tests/hdf5/netcdf.sh "$python"
   beside "the filter in parallel HDF5" bash tests/hdf5/parallel.sh "$python" hdf5-filter
+  beside "messages between ranks" bash tests/c/halo.sh "$built/libfzgm.a"
   beside "the plugin and the library in one process" bash tests/hdf5/together.sh "$python" "$built/libfzgm.so"
   beside "the filter on a GPU" env LD_LIBRARY_PATH="$PWD/build/emu" bash tests/hdf5/device.sh "$python" "$built/libfzgm.a"
   beside "the examples of HDF5" env EMULATOR="$PWD/build/emu" bash tests/hdf5/examples.sh "$python" "$built/libfzgm.a"

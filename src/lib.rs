@@ -61,6 +61,7 @@ pub use base::environment::in_default_environment;
 pub use base::error::{Error, Result, Status};
 pub use base::param::{Args, Kind, Param, Setting};
 pub use base::reserve::ReserveAllocator;
+pub use base::strided::{pack, unpack};
 pub use base::thread_pool::MAX_THREADS;
 pub use choose::{Aim, Choice, Goal, Wish, choose, choose_at};
 pub use codec::{
@@ -71,7 +72,7 @@ pub use codec::{
 };
 #[cfg(feature = "files")]
 pub use file::AtomicFile;
-pub use file::{ContainerFile, decompress_preview_file, decompress_region_file, slabs};
+pub use file::{ContainerFile, decompress_preview_file, decompress_region_file, series, slabs};
 pub use format::{Info, SegmentInfo, StageInfo, info, info_partial, pipeline_of};
 #[doc(hidden)]
 pub use gpu::device_functions;

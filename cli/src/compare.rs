@@ -59,9 +59,32 @@ struct Criteria {
     mode: Option<String>,
     eb: Option<f64>,
     bound: Option<Bound>,
+    /// Values of this magnitude and above must be exact.
     threshold: f64,
-    /// Suspected fill values, which must be exact and do not count in the value range.
+    /// Suspected fill values, which do not count in the value range.
     suspects: Vec<SuspectedFill>,
+}
+
+impl Criteria {
+    /// True if the bound depends on the values of A. Suspected fill values must then be exact, because `fzgm compress` rejects
+    /// them if they are not declared. With any other bound, it accepts them, and the bound holds for them.
+    fn relative(&self) -> bool {
+        matches!(self.bound, Some(Bound::Noa(_) | Bound::Prel(_)))
+    }
+
+    fn measure(&self, a: &Side, b: &Side) -> Result<Metrics, Failure> {
+        let compare = |threshold| {
+            fzgm::metrics::compare(a.array.dtype(), &a.bytes, &b.bytes, self.bound, threshold)
+                .map_err(|e| Failure::from_error(&e))
+        };
+        let Some(last) = self.suspects.last() else { return compare(self.threshold) };
+        let others = compare(last.threshold)?;
+        if self.relative() {
+            return Ok(others);
+        }
+        let Metrics { min, max, range, rmse, nrmse, psnr, .. } = others;
+        Ok(Metrics { min, max, range, rmse, nrmse, psnr, ..compare(self.threshold)? })
+    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -78,8 +101,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let declared = args.fill.declared(a.array.dtype())?;
     let criteria = args.criteria(given, &declared, &a, &b)?;
     let container = container.or(b.container.as_ref().map(|c| c.0));
-    let m = fzgm::metrics::compare(a.array.dtype(), &a.bytes, &b.bytes, criteria.bound, criteria.threshold)
-        .map_err(from_error)?;
+    let m = criteria.measure(&a, &b)?;
     report(args, &criteria, (&m, a.array.dtype()), container)?;
     if m.kept() {
         return Ok(());
@@ -107,16 +129,13 @@ impl Args {
         let dtype = a.array.dtype();
         let stated = info.map(|info| info.outlier_threshold).filter(|t| t.is_finite());
         let known = self.outlier_threshold.or(declared.threshold).or(stated);
-        let mut threshold = known.unwrap_or(f64::INFINITY);
+        let threshold = known.unwrap_or(f64::INFINITY);
         let mut scan = ValueScan::new(dtype, threshold);
         scan.add(&a.bytes);
-        let mut suspects = vec![];
-        if self.outlier_threshold.is_none() && !declared.none {
-            suspects = scan.suspects();
-            if let Some(last) = suspects.last() {
-                threshold = last.threshold;
-            }
-        }
+        // As in `fzgm compress`: a threshold that was not declared as a fill value ends the search.
+        let searched = declared.threshold.is_some() || threshold.is_infinite();
+        let off = self.outlier_threshold.is_some() || declared.none || !searched;
+        let suspects = if off { vec![] } else { scan.suspects() };
         let mut criteria =
             Criteria { mode: self.mode.clone(), eb: self.eb, bound: given, threshold, suspects };
         if let Some(info) = info.filter(|_| given.is_none()) {
@@ -193,7 +212,10 @@ fn report(
         format!("max relative error    {:?}", m.max_rel_error),
     ];
     for s in &criteria.suspects {
-        let what = "must be exact, excluded from the range; see --fill-value";
+        let what = match criteria.relative() {
+            true => "must be exact, excluded from the range; see --fill-value",
+            false => "excluded from the range; see --fill-value",
+        };
         lines.push(format!("suspected fill value  {}, {} elements: {what}", text(dtype, s.value), s.count));
     }
     if let Some(worst) = m.worst {

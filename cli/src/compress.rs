@@ -1,5 +1,6 @@
 //! `fzgm compress`: compresses raw arrays and NumPy files into containers and slab files.
 
+mod appended;
 mod chosen;
 mod in_slabs;
 mod report;
@@ -19,6 +20,7 @@ use crate::source::Source;
 use chosen::Auto;
 use clap::ValueEnum;
 use fzgm::metrics::Metrics;
+use fzgm::series::SeriesWriter;
 use fzgm::{Array, Container, DType, Device, Encoder, Generation, Goal, Options, Pipeline};
 pub(crate) use report::significant;
 use report::{Absolute, Done, report};
@@ -32,6 +34,7 @@ Examples:
   fzgm compress t.npy --preset high --eb 1e-3 --verify
   fzgm compress t.npy --lossless
   fzgm compress t.npy --preset auto:ratio --target-psnr 80
+  fzgm compress t3.npy -o run.fzs --append --name t3 --mode abs --eb 0.01
   mkdir compressed && fzgm compress a.npy b.npy c.npy -o compressed/ --mode abs --eb 0.01
   fzgm compress sst.f32 -o sst.fzm --dtype f32 --shape 721,1440 --eb 1e-3 --fill-value 1e20
   cat t.f32 | fzgm compress - -o - --dtype f32 --dims 1440x721 --eb 1e-3 > t.fzm";
@@ -114,6 +117,12 @@ pub(crate) struct Args {
     /// The array is divided along its slowest dimension, and each slab is compressed into a separate container.
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = input::bytes, conflicts_with = "verify")]
     slab: Option<u64>,
+    /// Append the container as a step of the series OUT, which is created if it does not exist
+    #[arg(long, requires = "path", conflicts_with_all = ["slab", "force"])]
+    append: bool,
+    /// Name of the appended step [default: none]
+    #[arg(long, requires = "append")]
+    name: Option<String>,
     /// Write no checksums
     #[arg(long)]
     no_checksum: bool,
@@ -190,8 +199,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(dtype) = args.field.dtype {
         work.pipeline(dtype)?;
     }
+    if args.append {
+        return work.append();
+    }
     let outputs = args.output.files(&args.inputs, |name| Ok(work.name(name)))?;
-    each(args.inputs.iter().zip(outputs), |(input, output)| work.file(input, &output))
+    each(args.inputs.iter().zip(outputs), |(input, output)| work.file(input, &output, None))
 }
 
 /// The compression of each file.
@@ -245,7 +257,8 @@ impl Work<'_> {
         Ok((request.pipeline(dtype)?, declared))
     }
 
-    fn file(&self, input: &Path, output: &OutFile) -> Result<(), Failure> {
+    /// Compresses a file, into a file of its own or into a step of a series.
+    fn file(&self, input: &Path, output: &OutFile, series: Option<&mut SeriesWriter>) -> Result<(), Failure> {
         let args = self.args;
         let source = Source::open(input, &args.field)?;
         let (mut pipeline, declared) = self.pipeline(source.dtype())?;
@@ -256,7 +269,9 @@ impl Work<'_> {
         }
         let planned = |array: &Array| Encoder::new(&pipeline, array, &args.options()).map_err(refused);
         let early = source.array().as_ref().map(planned).transpose()?;
-        output.check()?;
+        if series.is_none() {
+            output.check()?;
+        }
         let (array, src) = source.read()?;
         let mut check = self.check(&pipeline, array.dtype(), declared);
         if args.fill.is_given() || matches!(request::mode(&pipeline), Some("noa" | "prel")) {
@@ -292,7 +307,7 @@ impl Work<'_> {
             false => None,
         };
         let missed = self.missed(&files, &pipeline, (&array, &src), &dst, verified.as_ref())?;
-        output.write(&dst)?;
+        let step = self.write(output, series, &dst)?;
         if let Some(note) = missed {
             reports::note(&note);
         }
@@ -302,6 +317,7 @@ impl Work<'_> {
             bytes: bytes as u64,
             seconds,
             slabs: None,
+            step,
             stored: Some(stored),
             absolute: Absolute::of(&pipeline, check.range()),
             verified,

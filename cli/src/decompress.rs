@@ -1,7 +1,8 @@
-//! `fzgm decompress`: restores arrays, regions, and previews from containers and slab files.
+//! `fzgm decompress`: restores arrays, regions, and previews from containers, slab files, and series.
 
 mod part;
 mod preview;
+mod step;
 
 use crate::failure::{Failure, each};
 use crate::field::shape;
@@ -9,6 +10,7 @@ use crate::input::{self, Whole};
 use crate::memory;
 use crate::output::{OutArgs, OutFile};
 use crate::report::{self, number, ratio, short, speed};
+use crate::series;
 use crate::slabs;
 use crate::source::npy;
 use fzgm::{Array, Device, Options};
@@ -25,11 +27,12 @@ Examples:
   fzgm decompress t.npy.fzm
   fzgm decompress a.fzm b.fzm -o restored/
   fzgm decompress t.fzm -o part.npy --region 700:800,300:400
-  fzgm decompress t.fzm -o coarse.npy --preview 4";
+  fzgm decompress t.fzm -o coarse.npy --preview 4
+  fzgm decompress run.fzs -o t3.npy --step 3";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Containers or slab files; - for standard input
+    /// Containers, slab files, or series; - for standard input
     #[arg(value_name = "IN", required = true)]
     inputs: Vec<PathBuf>,
     #[command(flatten)]
@@ -51,6 +54,9 @@ pub(crate) struct Args {
     /// Preset high: only the front of the file is read, and the file may end there. Other presets: the whole file is decoded.
     #[arg(long, value_name = "STEP", conflicts_with = "part", allow_negative_numbers = true)]
     preview: Option<u64>,
+    /// Step of a series to restore: a number from 0, or a name [default: the only step]
+    #[arg(long, value_name = "STEP", allow_negative_numbers = true)]
+    step: Option<String>,
     /// Do not verify the checksums of the container
     #[arg(long)]
     no_checksum: bool,
@@ -67,6 +73,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     each(args.inputs.iter().zip(&outputs), |(input, output)| {
         output.check()?;
         let work = Work { args, input, output };
+        if let Some(from) = series::open(input)? {
+            return step::run(&work, &from);
+        }
+        series::expected(input, args.step.as_deref())?;
         match (&args.part, args.preview) {
             (Some(part), _) => part::run(&work, part),
             (None, Some(step)) => preview::run(&work, step),
@@ -93,15 +103,20 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn whole(&self) -> Result<(), Failure> {
-        let Work { args, input, output } = *self;
-        let options = Options {
+    fn options(&self) -> Options {
+        let args = self.args;
+        Options {
             threads: args.threads,
             checksum: !args.no_checksum,
             max_memory_bytes: args.max_memory,
             device: args.device,
             ..Options::default()
-        };
+        }
+    }
+
+    fn whole(&self) -> Result<(), Failure> {
+        let Work { input, output, .. } = *self;
+        let options = self.options();
         let container = match input::whole(input)? {
             Whole::Bytes(container) => container,
             Whole::Slabs(src) => return self.slabs(src, &options),

@@ -51,6 +51,10 @@ impl Failure {
         self.about(&format!("slab {index}"))
     }
 
+    pub(crate) fn in_step(self, index: u64) -> Failure {
+        self.about(&format!("step {index}"))
+    }
+
     fn new(code: u8, message: impl Into<String>) -> Failure {
         Failure { code, message: message.into() }
     }
@@ -91,7 +95,8 @@ impl Failure {
     pub(crate) fn reading(path: &Path, e: &Error) -> Failure {
         match e {
             Error::Slab { index, source } => Failure::reading(path, source).in_slab(*index),
-            Error::Corrupt { place: "slab file", what } => {
+            Error::Step { index, source } => Failure::reading(path, source).in_step(*index),
+            Error::Corrupt { place: "slab file" | "series", what } => {
                 Failure::new(CONTAINER, format!("{}: {what}", path.display()))
             }
             Error::NotAContainer(_)
@@ -110,6 +115,7 @@ impl Failure {
     pub(crate) fn of_part(path: &Path, e: &Error) -> Failure {
         match e {
             Error::Slab { index, source } => Failure::of_part(path, source).in_slab(*index),
+            Error::Step { index, source } => Failure::of_part(path, source).in_step(*index),
             Error::InvalidArgument { .. } => Failure::from_error(e),
             // The container is valid; only the request is not supported.
             Error::Unsupported { .. } => Failure::request(format!("{}: {e}", path.display())),
@@ -129,6 +135,7 @@ impl Failure {
     pub(crate) fn from_error(e: &Error) -> Failure {
         match e {
             Error::Slab { index, source } => Failure::from_error(source).in_slab(*index),
+            Error::Step { index, source } => Failure::from_error(source).in_step(*index),
             Error::File { .. } => Failure::new(IO, e.to_string()),
             Error::InvalidArgument { .. } | Error::UnknownName { .. } | Error::InvalidPipeline(_) => {
                 Failure::usage(e.to_string())

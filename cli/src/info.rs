@@ -1,4 +1,4 @@
-//! `fzgm info`: describes containers and slab files without decoding them.
+//! `fzgm info`: describes containers, slab files, and series without decoding them.
 
 use crate::compress::significant;
 use crate::drawing;
@@ -6,6 +6,7 @@ use crate::failure::{Failure, each};
 use crate::field::shape;
 use crate::input::{self, Whole};
 use crate::report::{self, number, optional, ratio, setting, short};
+use crate::series;
 use crate::slabs::{self, Outline};
 use crate::stages;
 use fzgm::{Container, Decoder, Device, Error, Info, Options, StageInfo};
@@ -15,12 +16,15 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Containers or slab files; - for standard input
+    /// Containers, slab files, or series; - for standard input
     #[arg(value_name = "IN", required_unless_present = "stages")]
     inputs: Vec<PathBuf>,
     /// List all stages instead, as `fzgm stages` does
     #[arg(long, conflicts_with_all = ["inputs", "plan"])]
     stages: bool,
+    /// Describe this step of a series: a number from 0, or a name [default: list the steps]
+    #[arg(long, value_name = "STEP", conflicts_with = "stages", allow_negative_numbers = true)]
+    step: Option<String>,
     /// Also draw the stages, and list the decompression steps with their memory
     #[arg(long)]
     plan: bool,
@@ -59,11 +63,22 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn file(args: &Args, input: &Path) -> Result<(), Failure> {
-    let (container, slabs) = match input::whole(input)? {
-        Whole::Bytes(container) => (container, None),
-        Whole::Slabs(mut src) => {
-            let mut outline = slabs::outline(&mut *src, input)?;
-            (std::mem::take(&mut outline.container), Some(outline))
+    let described = args.step.is_some() || args.plan || args.toml || args.text;
+    let (container, slabs) = match series::open(input)? {
+        Some(series) if described => {
+            let step = series::position(input, &series, args.step.as_deref())?;
+            (series.container(step, 0).map_err(|e| Failure::reading(input, &e))?, None)
+        }
+        Some(series) if args.json => {
+            let path = input.to_string_lossy();
+            return report::print_json(
+                &json!({ "command": "info", "input": path, "series": series::json(&series) }),
+            );
+        }
+        Some(series) => return report::print(&series::text(&series)),
+        None => {
+            series::expected(input, args.step.as_deref())?;
+            contents(input)?
         }
     };
     // The first slab describes a slab file. A slab file of an empty array has none.
@@ -86,6 +101,17 @@ fn file(args: &Args, input: &Path) -> Result<(), Failure> {
     }
     let about = slabs.as_ref().map_or(String::new(), slab_text);
     report::print(&(about + &described.as_ref().map_or(String::new(), Described::text)))
+}
+
+/// The container of a file, or the first one of a slab file with the description of the file.
+fn contents(input: &Path) -> Result<(Vec<u8>, Option<Outline>), Failure> {
+    Ok(match input::whole(input)? {
+        Whole::Bytes(container) => (container, None),
+        Whole::Slabs(mut src) => {
+            let mut outline = slabs::outline(&mut *src, input)?;
+            (std::mem::take(&mut outline.container), Some(outline))
+        }
+    })
 }
 
 /// The pipeline of a container, as TOML or text.

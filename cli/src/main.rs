@@ -21,6 +21,7 @@ mod presets;
 mod progress;
 mod report;
 mod request;
+mod series;
 mod slabs;
 mod source;
 mod stages;

@@ -23,6 +23,11 @@ pub(crate) struct OutArgs {
 }
 
 impl OutArgs {
+    /// The one OUT of all inputs, which may exist; `None` without -o.
+    pub(crate) fn shared(&self) -> Option<OutFile> {
+        self.path.clone().map(|path| OutFile { path, force: false })
+    }
+
     /// OUT for each of `inputs`. The function `name` derives the default name of OUT from the name of IN.
     pub(crate) fn files(
         &self,

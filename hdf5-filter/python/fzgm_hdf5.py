@@ -5,7 +5,7 @@
     file.create_dataset("t", data=t, chunks=(64, 64), **fzgm_hdf5.filter(abs=1e-3))
     print(fzgm_hdf5.describe(file["t"]))
 
-docs/hdf5.md specifies the cd_values. Reading requires only the plugin. The package fzgm contains this module as fzgm.hdf5.
+docs/hdf5-format.md specifies the cd_values. Reading requires only the plugin. The package fzgm contains this module as fzgm.hdf5.
 
     python3 -m fzgm_hdf5 words abs 1e-3 [PRESET]      the arguments of h5repack and nccopy
     python3 -m fzgm_hdf5 describe FILE.h5 [NAME…]     bound, preset, and ratio of datasets

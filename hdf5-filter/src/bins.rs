@@ -1,16 +1,16 @@
-//! Bins of preset high: a value becomes the number of its bin before it is predicted, and is restored as the
-//! bin. A restored value is restored without change ever after, for any changes of its neighbors.
+//! Bins of preset high: the number of its bin replaces a value before prediction, and the value is restored from
+//! that number. Compressing a restored value again does not change it, for any changes of its neighbors.
 
-/// Values of f32 or f64, as the form of chunks needs them.
+/// Operations on f32 and f64 that the form of chunks requires.
 pub(crate) trait Real: Copy {
     const BYTES: usize;
-    /// Bits of the NaN whose number is 0; there are 256.
+    /// Bits of the first of 256 NaNs that can be marks.
     const FIRST_MARK: u64;
-    /// Bin numbers are at most this, so that they and their products with the step return to themselves.
+    /// Largest bin number. Up to it, rounding `number * step` to the type and computing the bin again gives the same number.
     const MOST: f64;
     fn of_bits(bits: u64) -> Self;
     fn bits(self) -> u64;
-    /// Rounds to nearest.
+    /// The nearest number of the type.
     fn of(value: f64) -> Self;
     fn wide(self) -> f64;
 
@@ -55,16 +55,16 @@ impl Real for f64 {
     }
 }
 
-/// Largest error of a bin number in its frame; half of 1 would be ambiguous.
+/// Bound of bin numbers in a frame. It is below 0.5, so a restored number is rounded to the original one.
 pub(crate) const NUMBER_BOUND: f64 = 0.4999;
 
-/// The number of the bin of a finite value, if the bin is within the bound of it. `step` is twice the bound.
+/// The number of the bin of a finite value, if the bin is within the bound of the value. `step` is twice the bound.
 ///
-/// `x - value` is exact in f64: for f32 the two are near each other or one is 0, for f64 too. So the comparison is that of real numbers.
+/// Value and bin are near each other, or one of them is 0. So their difference is exact in f64, and the comparison is that of real numbers.
 pub(crate) fn number<T: Real>(x: T, step: f64) -> Option<T> {
     let number = (x.wide() / step).round_ties_even();
     let error = (x.wide() - value::<T>(number, step).wide()).abs();
-    // NaN fails both.
+    // NaN fails both comparisons.
     (number.abs() <= T::MOST && error <= step / 2.0).then(|| T::of(number))
 }
 

@@ -1,4 +1,4 @@
-//! Memory that HDF5 takes over: it frees the result of a filter.
+//! Memory that a filter passes to HDF5, which frees it.
 #![allow(unsafe_code)]
 
 use crate::Answer;
@@ -13,9 +13,10 @@ pub(crate) struct Block {
 impl Block {
     /// A block of zeros.
     pub(crate) fn new(bytes: u64) -> Answer<Block> {
-        let refused = || format!("there is no memory for {bytes} bytes");
+        let refused =
+            || format!("the system has no {bytes} bytes of memory; free some, or choose smaller chunks");
         let len = usize::try_from(bytes).map_err(|_| refused())?;
-        // SAFETY: any size may be asked for; one of zero bytes would give a null pointer or none.
+        // SAFETY: any size may be requested. A size of 0 may give a null pointer, so the size is at least 1.
         let start = unsafe { libc::calloc(len.max(1), 1) }.cast::<u8>();
         if start.is_null() { Err(refused()) } else { Ok(Block { start, len }) }
     }
@@ -25,17 +26,17 @@ impl Block {
         unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
     }
 
-    /// Gives the rest back to the system: HDF5 keeps the block until the chunk is written.
+    /// Frees the end of the block, because HDF5 keeps the block until the chunk is written.
     pub(crate) fn shorten(&mut self, bytes: usize) {
         self.len = bytes.min(self.len);
-        // SAFETY: the block is one of `calloc`, not freed; where it cannot be made shorter it stays.
+        // SAFETY: `calloc` returned the block, and it is not freed. If `realloc` fails, the block is unchanged.
         let moved = unsafe { libc::realloc(self.start.cast(), self.len.max(1)) };
         if !moved.is_null() {
             self.start = moved.cast();
         }
     }
 
-    /// Pointer and length, which the caller has to free.
+    /// Pointer and length of the block, which the caller must free.
     pub(crate) fn into_raw(self) -> (*mut c_void, usize) {
         let raw = (self.start.cast(), self.len);
         std::mem::forget(self);
@@ -45,7 +46,7 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: the block is one of `calloc`, and this is its end.
+        // SAFETY: `calloc` returned the block, and no code uses it after this call.
         unsafe { libc::free(self.start.cast()) };
     }
 }

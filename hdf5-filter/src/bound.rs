@@ -1,22 +1,22 @@
-//! The bound that values are compressed with. It depends on the dataset alone and not on the values of a
-//! chunk, so that a chunk which is restored, changed in part, and compressed again changes no other value.
+//! The bound that values are compressed with. It depends only on the dataset, and not on the values of a chunk.
+//! So if a chunk is restored, changed in part, and compressed again, its other values do not change.
 
 use crate::element::Element;
 use crate::presets::Preset;
 use crate::words::{Mode, User};
 use fzgm::DType;
 
-/// A bound with the fill value: every value at or above the threshold is stored exactly.
+/// The bound, and the storage of the fill value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Resolved {
     pub(crate) bound: f64,
+    /// Values of this magnitude and above are stored exactly; infinity if there are none.
     pub(crate) threshold: f64,
-    /// The fill value, if the form of the chunks has a place for it.
+    /// The fill value, if the form of the chunks stores it.
     pub(crate) fill: Option<f64>,
 }
 
-/// The bound of a dataset. The fill value, if there is one, must be restored bit for bit: programs compare
-/// with it.
+/// The bound of a dataset. A fill value must be restored bit for bit, because programs compare elements with it.
 pub(crate) fn resolve(user: User, element: Element, fill: Option<f64>) -> Resolved {
     let exact_from = |bound, threshold| Resolved { bound, threshold, fill: None };
     let size = fill.map(f64::abs).filter(|f| f.is_finite() && *f > 0.0);
@@ -25,10 +25,10 @@ pub(crate) fn resolve(user: User, element: Element, fill: Option<f64>) -> Resolv
     match user.mode {
         _ if !dtype.is_float() => exact_from(0.0, f64::INFINITY),
         Mode::Lossless => exact_from(0.0, f64::INFINITY),
-        // Bins of logarithms: no fill value but 0 is in the middle of one.
+        // Bins of logarithms do not represent fill values exactly, except 0.
         Mode::Rel(bound) => exact_from(bound, kept),
         Mode::Abs(bound) if user.preset.has_form() => Resolved {
-            // Steps are finite.
+            // The step, twice the bound, must be finite.
             bound: if user.preset == Preset::High { plain(dtype, bound.min(f64::MAX / 4.0)) } else { bound },
             threshold: f64::INFINITY,
             fill: fill.filter(|f| !f.is_nan()),
@@ -41,19 +41,19 @@ pub(crate) fn resolve(user: User, element: Element, fill: Option<f64>) -> Resolv
     }
 }
 
-/// The bound without a fill value. For f32 its six leading bits: then products of its bins up to 2^18 do not
-/// round, and no value is out of reach of both its neighbors. For f64 the f32 below it, which is the type in
-/// containers.
+/// The bound without a fill value. For f32, it has six significant bits: then multiples up to 2^18 of the step do not
+/// round, and each value is within the bound of one of its two neighboring bins. For f64, the bound is rounded down to
+/// an f32, the type in containers.
 fn plain(dtype: DType, bound: f64) -> f64 {
     let dropped = if dtype == DType::F32 { 52 - 5 } else { 52 - 23 };
     let rounded = f64::from_bits(bound.to_bits() >> dropped << dropped);
     if rounded < f64::from(f32::MIN_POSITIVE) { bound } else { rounded }
 }
 
-/// The largest bound, among some, of which a bin is the fill value.
+/// The first of several bounds with a bin that equals the fill value; `None` if no bound has such a bin.
 fn with_fill(dtype: DType, preset: Preset, bound: f64, fill: f64) -> Option<f64> {
     let plain = plain(dtype, bound);
-    // Values beyond the range of bins are always stored exactly.
+    // Values beyond these numbers of bins are always stored exactly.
     let bins = match (dtype, preset) {
         (DType::F32, Preset::Auto | Preset::Pfpl) => 1u64 << 22,
         (DType::F32, Preset::Fast) => 1 << 21,
@@ -66,7 +66,7 @@ fn with_fill(dtype: DType, preset: Preset, bound: f64, fill: f64) -> Option<f64>
         return Some(plain);
     }
     let least = (fill / (2.0 * bound)).ceil().max(1.0);
-    // Powers of two divide without rounding, so the last one of these serves every fill value of 24 bits.
+    // Division by a power of two does not round, so the last candidate is right for every fill value of 24 bits.
     let near = (0..4096).map(|k| least + f64::from(k)).take_while(|k| *k < 2.0 * least);
     near.chain([2f64.powi(least.log2().ceil() as i32)]).find_map(|bins| {
         let tried = (fill / (2.0 * bins)) as f32;

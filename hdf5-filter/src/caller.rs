@@ -1,9 +1,9 @@
-//! Finds the object in this process that called the plugin. A process may hold several HDF5 libraries, whose
-//! ids have no meaning for each other.
+//! Finds the object in this process that called the plugin. A process may contain several HDF5 libraries, and ids of
+//! one library have no meaning in another.
 //!
 //! Debian gives the symbols of its builds different versions, and wheels of h5py and netCDF4 contain renamed
-//! libraries with hidden symbols: a plugin that is linked to one of them, or uses the first one found, works
-//! with that one alone.
+//! libraries with hidden symbols. A plugin that is linked to one HDF5 library, or uses the first one found, works
+//! only with that library.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_int, c_void};
@@ -19,7 +19,7 @@ unsafe extern "C" {
 
 /// Data that the steps of a walk share.
 struct Walk {
-    /// Where this object lies.
+    /// Address at which the plugin is loaded.
     own: *mut c_void,
     found: Option<libc::Dl_info>,
     steps: u32,
@@ -28,7 +28,7 @@ struct Walk {
 /// `_URC_END_OF_STACK`, which ends a walk, and `_URC_NO_REASON`, which continues it.
 const STOP: c_int = 5;
 const ON: c_int = 0;
-/// Frames of our own between a callback and here are a few.
+/// Limit of the walk. Only a few frames of the plugin are between a callback and this function.
 const MAX_STEPS: u32 = 64;
 
 fn object(address: *const c_void) -> Option<libc::Dl_info> {
@@ -40,13 +40,13 @@ fn object(address: *const c_void) -> Option<libc::Dl_info> {
 }
 
 extern "C" fn step(context: *mut c_void, argument: *mut c_void) -> c_int {
-    // SAFETY: the argument is that of the call in `outside`, which outlives the walk, and no other code uses
-    // it meanwhile.
+    // SAFETY: the argument is the `Walk` in `outside`, which outlives the walk, and no other code uses it during the
+    // walk.
     let walk = unsafe { &mut *argument.cast::<Walk>() };
-    // SAFETY: the context is the one that the unwinder hands us.
+    // SAFETY: the unwinder passes this context.
     let ip = unsafe { _Unwind_GetIP(context) };
     walk.steps += 1;
-    // A return address may be the first one of the next function.
+    // A return address may be the first address of the next function.
     let Some(info) = ip.checked_sub(1).and_then(|ip| object(ip as *const c_void)) else { return STOP };
     if info.dli_fbase == walk.own {
         return if walk.steps < MAX_STEPS { ON } else { STOP };
@@ -55,7 +55,7 @@ extern "C" fn step(context: *mut c_void, argument: *mut c_void) -> c_int {
     STOP
 }
 
-/// The object of the first frame outside this one.
+/// The object of the first frame outside the plugin.
 fn outside() -> Option<libc::Dl_info> {
     let own = object(step as *const c_void)?.dli_fbase;
     let mut walk = Walk { own, found: None, steps: 0 };
@@ -68,34 +68,34 @@ fn outside() -> Option<libc::Dl_info> {
 pub(crate) struct Symbols(*mut c_void);
 
 impl Symbols {
-    /// Those that the process as a whole shows.
+    /// Global symbols of the process.
     pub(crate) fn of_process() -> Symbols {
         Symbols(libc::RTLD_DEFAULT)
     }
 
     /// The address of a symbol.
     pub(crate) fn get(&self, name: &CStr) -> Option<*mut c_void> {
-        // SAFETY: the handle is one of `dlopen` or the default one, the name ends with a zero.
+        // SAFETY: the handle is from `dlopen` or is `RTLD_DEFAULT`, and the name ends with a zero.
         let address = unsafe { libc::dlsym(self.0, name.as_ptr()) };
         (!address.is_null()).then_some(address)
     }
 }
 
-/// The result of `f` for the symbols of the object that called the plugin, else for those of the process as a
-/// whole.
+/// The result of `f` for the symbols of the object that called the plugin; if it is `None`, for the global symbols of
+/// the process.
 pub(crate) fn with_symbols<T>(f: impl Fn(&Symbols) -> Option<T>) -> Option<T> {
     if let Some(info) = outside() {
         let flags = libc::RTLD_LAZY | libc::RTLD_LOCAL | libc::RTLD_NOLOAD;
         // SAFETY: the name is that of a loaded object, in the loader's own memory.
         let mut handle = unsafe { libc::dlopen(info.dli_fname, flags) };
         if handle.is_null() {
-            // The program itself, which may hold HDF5 and is loaded under no name.
+            // The program itself, which may contain HDF5 and is not loaded by name.
             // SAFETY: a null name means the program.
             handle = unsafe { libc::dlopen(null(), libc::RTLD_LAZY) };
         }
         if !handle.is_null() {
             let made = f(&Symbols(handle));
-            // SAFETY: the handle is open, and is closed once. The caller stays loaded, its code is on the stack.
+            // SAFETY: the handle is open, and is closed once. The caller stays loaded, because its code is on the stack.
             unsafe { libc::dlclose(handle) };
             if made.is_some() {
                 return made;

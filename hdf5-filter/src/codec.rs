@@ -1,4 +1,4 @@
-//! Chunks to compact frames and back, by plans that a thread keeps.
+//! Converts chunks to compact frames and back, with plans that a thread keeps.
 
 use crate::Answer;
 use crate::block::Block;
@@ -14,9 +14,9 @@ pub(crate) struct Plan {
     encoder: Encoder,
     decoder: Decoder,
     options: Options,
-    /// The elements are opaque: words of their width, in one dimension.
+    /// Elements are opaque and compressed as integers in one dimension.
     opaque: bool,
-    /// Of calls that are over, if it is small.
+    /// Workspaces of previous calls, if they are small.
     encoding: Option<Workspace>,
     decoding: Option<Workspace>,
 }
@@ -31,14 +31,14 @@ fn text(error: Error) -> String {
     match error {
         Error::TooLarge { stage, needed, limit } => {
             format!(
-                "{stage} can hold {limit} bytes, a chunk of this dataset needs {needed}; choose smaller chunks"
+                "a chunk of this dataset requires {needed} bytes in stage {stage}, whose limit is {limit}; choose smaller chunks"
             )
         }
         e => e.to_string(),
     }
 }
 
-/// The device of `FZGM_DEVICE`; an empty wish is none.
+/// The device that `FZGM_DEVICE` names; `Auto` if the variable is empty or not set.
 fn device() -> Answer<Device> {
     match std::env::var_os("FZGM_DEVICE") {
         Some(wish) if !wish.is_empty() => {
@@ -48,7 +48,7 @@ fn device() -> Answer<Device> {
     }
 }
 
-/// The array that a chunk is: numbers in at most three dimensions, dimensions of 1 left out; words in one.
+/// A chunk as an array: numbers in at most three dimensions without dimensions of length 1, opaque elements in one.
 fn array(stored: &Stored) -> Answer<Array> {
     let bytes = stored.chunk_bytes()? as u64;
     let dtype = stored.element.dtype;
@@ -59,7 +59,7 @@ fn array(stored: &Stored) -> Answer<Array> {
     Array::new(dtype, &joined(&dims)).map_err(text)
 }
 
-/// Dimensions, fastest first, as [`array`] has them.
+/// Dimensions as in [`array`], the fastest first.
 fn joined(dims: &[u64]) -> Vec<u64> {
     let mut dims: Vec<u64> = dims.iter().copied().filter(|d| *d != 1).collect();
     let slow: u64 = dims.iter().skip(2).product();
@@ -71,8 +71,8 @@ fn joined(dims: &[u64]) -> Vec<u64> {
     dims
 }
 
-/// True if the array of a container cannot be the chunk that it is read for. An array of one dimension has no
-/// shape to compare, and opaque elements have only a width.
+/// True if a container cannot be the chunk, by element type, shape, or length. The shape is not compared if the
+/// container has one dimension. Of opaque elements, only the element size is compared.
 fn is_other(is: &Array, chunk: &Array, opaque: bool) -> bool {
     let same_type = is.dtype() == chunk.dtype() || opaque && is.dtype().bytes() == chunk.dtype().bytes();
     let dims = joined(is.dims());
@@ -104,7 +104,7 @@ fn pipeline(stored: &Stored) -> fzgm::Result<Pipeline> {
     if stored.user.preset.has_form() {
         return Ok(pipeline);
     }
-    // Otherwise another part of the chunk could change the step, and with it values that were restored.
+    // With a step that depends on the chunk, a change of a part of the chunk could change other restored values.
     pipeline.set_everywhere("fixed_step", |a| a.set_int("fixed_step", 1))?;
     Ok(pipeline)
 }
@@ -124,7 +124,7 @@ impl Plan {
         Ok(Plan { encoder, decoder, options, opaque, encoding: None, decoding: None })
     }
 
-    /// Bytes of a compressed chunk at most.
+    /// Largest number of bytes of a compressed chunk.
     pub(crate) fn max_bytes(&self) -> u64 {
         self.encoder.max_compressed_bytes()
     }
@@ -152,7 +152,7 @@ impl Plan {
         self.decoding = (self.decoder.workspace_bytes() <= MAX_KEPT).then_some(workspace);
         match done {
             Ok(_) => Ok(()),
-            // Not of this encoder: a program compressed it by itself, and wrote it with H5Dwrite_chunk.
+            // A program compressed this chunk itself and wrote it with H5Dwrite_chunk.
             Err(Error::PlanMismatch(_)) => self.decode_other(chunk, dst),
             Err(e) => Err(format!("a chunk cannot be restored: {e}")),
         }
@@ -165,7 +165,7 @@ impl Plan {
             || dst.len() as u64 != decoder.array().bytes()
         {
             return Err(format!(
-                "a chunk cannot be restored: it holds {}, a chunk of this dataset has {}; write it with the type and shape of the dataset's \
+                "a chunk cannot be restored: it contains {}, but a chunk of this dataset has {}; write chunks with the type and shape of the dataset's \
                  chunks, or in one dimension",
                 described(decoder.array()),
                 described(self.decoder.array())
@@ -184,8 +184,8 @@ struct Key {
 }
 
 thread_local! {
-    /// The last one used is the first. Each thread has its own list, so that a child of a fork does not wait
-    /// for a lock of another thread.
+    /// Plans, the last used first. Each thread has its own list, so that a child of a fork does not wait for a lock
+    /// of another thread.
     static PLANS: RefCell<Vec<(Key, Plan)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -195,7 +195,7 @@ fn take(key: &Key) -> Option<Plan> {
         let place = plans.iter().position(|(k, _)| k == key)?;
         Some(plans.remove(place).1)
     });
-    // A thread that ends has no storage left.
+    // A thread that ends has no thread-local storage left.
     found.ok().flatten()
 }
 
@@ -207,7 +207,7 @@ fn keep(key: Key, plan: Plan) {
     });
 }
 
-/// Calls `f` with the plan of a dataset on a device, which this thread keeps afterwards.
+/// Calls `f` with the plan of a dataset on a device. The thread then keeps the plan.
 fn on_device<T>(
     words: &[u32],
     stored: &Stored,
@@ -221,7 +221,7 @@ fn on_device<T>(
         None => Plan::on(stored, device)?,
     };
     let done = f(&mut plan);
-    // A plan that has memory of the reserve is not kept: others will need that.
+    // A plan with memory of the reserve is not kept, because other calls may need the reserve.
     if ReserveAllocator::served() == before {
         keep(key, plan);
     }
@@ -230,9 +230,9 @@ fn on_device<T>(
 
 /// Calls `f` with the plan of a dataset.
 ///
-/// A failure on a GPU is repeated on the CPU, which writes the same bytes: the GPU may not exist on this
-/// machine, or a fork may have left it behind, and a chunk must never be rejected for that reason. For the
-/// same reason only `local` reports an invalid device.
+/// If `f` fails on a GPU, it is called again for the CPU, which writes the same bytes. A missing GPU, or a process that
+/// was forked after CUDA had started, must not be a reason to reject a chunk. Therefore only `local` reports an invalid
+/// device.
 pub(crate) fn with_plan<T>(
     words: &[u32],
     stored: &Stored,

@@ -1,15 +1,15 @@
-//! The elements of a dataset for the codec: numbers of a known type, or words with only a width.
+//! The elements of a dataset for the codec: numbers of a known type, or opaque elements of a known size.
 
 use fzgm::DType;
 
 /// How one element of a chunk is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
-    /// Type of the array that a chunk becomes.
+    /// Element type of the array that represents a chunk.
     pub(crate) dtype: DType,
-    /// The bytes of every number are in the other order.
+    /// Numbers are big-endian.
     pub(crate) swapped: bool,
-    /// Bytes of an element of the dataset: those of the type, or a multiple of them where the elements are opaque.
+    /// Bytes of an element of the dataset: the size of `dtype`, or a multiple of it if elements are opaque.
     pub(crate) bytes: u32,
     /// Strings, compounds, halves, and all other types that are stored without conversion.
     pub(crate) opaque: bool,
@@ -24,8 +24,8 @@ impl Element {
         Element { dtype, swapped: swapped && dtype.bytes() > 1, bytes: dtype.bytes() as u32, opaque: false }
     }
 
-    /// Elements of `bytes` bytes, as words of the largest width that divides them, which is usually the width
-    /// of the fields of a record.
+    /// Elements of `bytes` bytes as integers, of the largest size that divides `bytes`. It is usually the size of the
+    /// fields of a record.
     pub(crate) fn opaque(bytes: u32) -> Element {
         let dtype = match bytes {
             b if b % 8 == 0 => DType::U64,
@@ -36,13 +36,13 @@ impl Element {
         Element { dtype, swapped: false, bytes, opaque: true }
     }
 
-    /// The type as a word of the stored form; the bytes are another.
+    /// Word 5 of a dataset: type, byte order, and opacity. Word 6 is the size.
     pub(crate) fn word(self) -> u32 {
         let flag = |on, bit| if on { bit } else { 0 };
         self.dtype as u32 | flag(self.swapped, SWAPPED) | flag(self.opaque, OPAQUE)
     }
 
-    /// The type of such words, if there is one.
+    /// The element of words 5 and 6, if they are valid.
     pub(crate) fn from_words(word: u32, bytes: u32) -> Option<Element> {
         let dtype = DType::from_number(i64::from(word & 0xff)).ok()?;
         let element = Element { dtype, swapped: word & SWAPPED != 0, bytes, opaque: word & OPAQUE != 0 };
@@ -51,7 +51,7 @@ impl Element {
         (bytes > 0 && known == element && element.word() == word).then_some(element)
     }
 
-    /// Turns the bytes of every number of `chunk` around.
+    /// Reverses the bytes of each number of `chunk`.
     pub(crate) fn swap(self, chunk: &mut [u8]) {
         match self.dtype.bytes() {
             2 => chunk.chunks_exact_mut(2).for_each(<[u8]>::reverse),

@@ -1,4 +1,4 @@
-//! The functions that HDF5 calls. Nothing unwinds out of them.
+//! The functions that HDF5 calls. No panic leaves them.
 #![allow(unsafe_code)]
 
 use crate::hdf5::{Hdf5, report};
@@ -34,8 +34,8 @@ pub(crate) extern "C" fn H5PLget_plugin_info() -> *const c_void {
     (&raw const CLASS).cast()
 }
 
-/// The result of `body`; on failure nothing, with the reason on the error stack. Runs in the default
-/// floating-point environment.
+/// The result of `body`, which runs in the default floating-point environment. On failure, puts the reason on the error
+/// stack and returns `None`.
 fn wall<T>(function: &CStr, body: impl FnOnce() -> Answer<T>) -> Option<T> {
     in_default_environment(|| caught(function, body))
 }
@@ -54,8 +54,8 @@ fn caught<T>(function: &CStr, body: impl FnOnce() -> Answer<T>) -> Option<T> {
     None
 }
 
-/// Heaps of groups, which come without type and space, are no chunks. All else is decided by `set_local`: for optional filters
-/// HDF5 takes no heed of a 0 from here.
+/// False for heaps of groups, which are not chunks and have no type and no space. `set_local` decides all other cases, because HDF5 ignores
+/// a 0 of this function for optional filters.
 extern "C" fn can_apply(_: hid_t, kind: hid_t, space: hid_t) -> htri_t {
     htri_t::from(kind >= 0 && space >= 0)
 }
@@ -63,15 +63,15 @@ extern "C" fn can_apply(_: hid_t, kind: hid_t, space: hid_t) -> htri_t {
 extern "C" fn set_local(list: hid_t, kind: hid_t, space: hid_t) -> herr_t {
     let done = wall(c"set_local", || match Hdf5::of_caller() {
         Some(hdf5) => local::complete(&hdf5, list, kind, space),
-        // A program that does not export its functions; `filter` reports it if its cd_values are not
-        // complete.
+        // A program that hides the functions of HDF5. `filter` reports incomplete cd_values.
         None => Ok(()),
     });
     if done.is_some() { 0 } else { -1 }
 }
 
 /// # Safety
-/// As HDF5 calls it: `count` cd_values, and a block of `malloc` with `bytes` of `*size` bytes in use, which is exchanged on success.
+/// `values` has `count` cd_values, and `*buffer` is a block of `malloc` with `*size` bytes, of which `bytes` are in use. On success,
+/// another block replaces it.
 unsafe extern "C" fn run(
     flags: c_uint,
     count: usize,
@@ -82,9 +82,9 @@ unsafe extern "C" fn run(
 ) -> usize {
     let done = wall(c"filter", || {
         if size.is_null() || buffer.is_null() {
-            return Err("there is no chunk".into());
+            return Err("the chunk that HDF5 passes is null; pass a buffer and its size".into());
         }
-        // SAFETY: of the caller, see above.
+        // SAFETY: a requirement of the caller, see above.
         let cd = if values.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(values, count) } };
         // SAFETY: as above.
         let start = unsafe { *buffer }.cast::<u8>();
@@ -94,7 +94,7 @@ unsafe extern "C" fn run(
     });
     let Some(block) = done else { return 0 };
     let (start, len) = block.into_raw();
-    // SAFETY: the old block is one of `malloc`, as ours is; both places were read above.
+    // SAFETY: `malloc` or `calloc` returned both blocks; `buffer` and `size` are not null, as checked above.
     unsafe {
         libc::free(*buffer);
         *buffer = start;

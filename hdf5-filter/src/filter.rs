@@ -1,4 +1,4 @@
-//! Filters a chunk. No function here calls HDF5, so that every program can read the files.
+//! Compresses and restores chunks. No function here calls HDF5, so programs that hide its functions can read files too.
 
 use crate::Answer;
 use crate::block::Block;
@@ -11,7 +11,10 @@ pub(crate) fn compress(cd: &[u32], chunk: &[u8]) -> Answer<Block> {
     let stored = Stored::read(cd)?;
     let bytes = stored.chunk_bytes()?;
     if chunk.len() != bytes {
-        return Err(format!("a chunk has {} bytes, by its cd_values it should have {bytes}", chunk.len()));
+        return Err(format!(
+            "a chunk has {} bytes; expected {bytes}, by element size and chunk shape in the cd_values",
+            chunk.len()
+        ));
     }
     let turned = if stored.element.swapped { Some(turned(&stored, chunk)?) } else { None };
     let chunk = turned.as_deref().unwrap_or(chunk);
@@ -24,14 +27,15 @@ pub(crate) fn compress(cd: &[u32], chunk: &[u8]) -> Answer<Block> {
 /// The chunk with the bytes of its elements in the other order.
 fn turned(stored: &Stored, chunk: &[u8]) -> Answer<Vec<u8>> {
     let mut turned = Vec::new();
-    let missing = |_| format!("the system has no {} bytes of memory", chunk.len());
+    let missing =
+        |_| format!("the system has no {} bytes of memory; free some, or choose smaller chunks", chunk.len());
     turned.try_reserve_exact(chunk.len()).map_err(missing)?;
     turned.extend_from_slice(chunk);
     stored.element.swap(&mut turned);
     Ok(turned)
 }
 
-/// The chunk of a dataset as it is read. Its length is that of the cd_values: HDF5 up to 1.14 reads past the end of a shorter one.
+/// The chunk of a dataset as it is read. Its length is that of the cd_values, because HDF5 up to 1.14 reads past the end of shorter chunks.
 pub(crate) fn restore(cd: &[u32], frame: &[u8]) -> Answer<Block> {
     let stored = Stored::read(cd)?;
     let mut block = Block::new(stored.chunk_bytes()? as u64)?;

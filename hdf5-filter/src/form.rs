@@ -1,5 +1,5 @@
-//! The form of chunks of presets high and high_once: a frame of numbers of bins or of values, in which NaNs
-//! mark the fill value and values without a bin. `docs/hdf5.md` has a table of it.
+//! The form of chunks of presets high and high_once: a frame of bin numbers or of values, in which NaNs mark the fill
+//! value and values without a bin. `docs/hdf5-format.md` specifies it.
 
 use crate::Answer;
 use crate::bins::{self, Real};
@@ -11,28 +11,28 @@ use fzgm::DType;
 
 const MAGIC: [u8; 4] = *b"FZH1";
 const HEAD: usize = 32;
-/// Contents of a frame.
+/// Values of byte 8, the contents of the frame.
 const BINS: u8 = 0;
 const VALUES: u8 = 1;
 
-/// The first bytes of a chunk, behind magic and checksum.
+/// The first 32 bytes of a chunk, without magic and checksum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Head {
-    /// Twice the bound; 0 if the frame holds values.
+    /// Twice the bound; 0 if the frame contains values.
     step: f64,
     dtype: DType,
-    /// Number of the NaN that marks the fill value.
+    /// Index of the NaN that marks the fill value.
     fill_mark: u8,
-    /// Number of the NaN that marks the next value after the frame.
+    /// Index of the NaN that marks the next exact value.
     exact_mark: u8,
-    /// Values behind the frame.
+    /// Number of exact values, which follow the frame.
     exact: u32,
-    /// Bits of the fill value; those of its mark if the dataset has none.
+    /// Bits of the fill value; bits of the fill mark if the dataset has no fill value.
     fill: u64,
 }
 
 impl Head {
-    /// The header with its checksum, which also covers the values after the frame.
+    /// The header with its checksum, which also covers the exact values.
     fn bytes(&self, exact: &[u8]) -> [u8; HEAD] {
         let mut head = [0; HEAD];
         head[..4].copy_from_slice(&MAGIC);
@@ -48,11 +48,12 @@ impl Head {
         head
     }
 
-    /// Header, frame, and the values after it, of a chunk that begins with the magic.
+    /// Header, frame, and exact values of a chunk that begins with the magic.
     fn split(chunk: &[u8]) -> Answer<(Head, &[u8], &[u8])> {
-        let damaged = |what: &str| format!("a chunk cannot be restored: {what}");
-        let (head, rest) =
-            chunk.split_first_chunk::<HEAD>().ok_or_else(|| damaged("its header is cut off"))?;
+        let damaged = |what: &str| format!("a chunk cannot be restored: {what}; the file is damaged");
+        let (head, rest) = chunk
+            .split_first_chunk::<HEAD>()
+            .ok_or_else(|| damaged(&format!("its header has {} bytes, expected {HEAD}", chunk.len())))?;
         let eight = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
         let dtype = DType::from_number(i64::from(head[9])).ok().filter(|d| d.is_float());
         let exact = u32::from_le_bytes([head[12], head[13], head[14], head[15]]);
@@ -60,14 +61,22 @@ impl Head {
         let sound = match head[8] {
             BINS => step > 0.0 && step.is_finite(),
             VALUES => step.to_bits() == 0,
-            form => return Err(damaged(&format!("its form {form} needs a newer plugin"))),
+            form => {
+                return Err(format!(
+                    "a chunk cannot be restored: its form is {form}; this plugin supports 0 and 1; install a newer plugin"
+                ));
+            }
         };
-        let dtype = dtype.filter(|_| sound).ok_or_else(|| damaged("its header is damaged"))?;
+        let dtype = dtype
+            .filter(|_| sound)
+            .ok_or_else(|| damaged(&format!("its header has element type {} and step {step:?}", head[9])))?;
         let behind = u64::from(exact) * dtype.bytes();
-        let at = (rest.len() as u64).checked_sub(behind).ok_or_else(|| damaged("its end is cut off"))?;
+        let at = (rest.len() as u64).checked_sub(behind).ok_or_else(|| {
+            damaged(&format!("{} bytes follow its header, but its exact values require {behind}", rest.len()))
+        })?;
         let (frame, behind) = rest.split_at(at as usize);
         if checksum(head, behind).to_le_bytes() != head[4..8] {
-            return Err(damaged("the checksum of its header is wrong"));
+            return Err(damaged("the checksum of its header does not match"));
         }
         let head = Head { step, dtype, fill_mark: head[10], exact_mark: head[11], exact, fill: eight(24) };
         Ok((head, frame, behind))
@@ -81,7 +90,7 @@ fn checksum(head: &[u8; HEAD], exact: &[u8]) -> u32 {
     sum.finalize()
 }
 
-/// The words of the frames of a dataset: those of its chunks with the bound of the values in the frames.
+/// The settings of the frames: those of the dataset, with the bound of the numbers in a frame.
 pub(crate) fn frames(stored: &Stored) -> Stored {
     let bound = if stored.user.preset == Preset::High { bins::NUMBER_BOUND } else { stored.bound };
     Stored { bound, fill: None, ..stored.clone() }
@@ -102,7 +111,7 @@ pub(crate) fn compress(stored: &Stored, chunk: &[u8]) -> Answer<Block> {
 
 fn compress_as<T: Real>(stored: &Stored, chunk: &[u8]) -> Answer<Block> {
     let Some([fill_mark, exact_mark]) = free_marks::<T>(chunk) else {
-        // Every NaN is in use, so none can mark another value.
+        // The chunk contains almost all NaNs that can be marks.
         let lossless = Stored { bound: 0.0, fill: None, ..stored.clone() };
         return with_plan(&lossless.words(), &lossless, |plan| plan.frame(chunk));
     };
@@ -111,7 +120,8 @@ fn compress_as<T: Real>(stored: &Stored, chunk: &[u8]) -> Answer<Block> {
     let fill = stored.fill.map_or(mark(fill_mark), |f| T::of(f).bits());
     let mut held = Vec::new();
     let mut exact = Vec::new();
-    let missing = |_| format!("the system has no {} bytes of memory", chunk.len());
+    let missing =
+        |_| format!("the system has no {} bytes of memory; free some, or choose smaller chunks", chunk.len());
     held.try_reserve_exact(chunk.len()).map_err(missing)?;
     for bytes in chunk.chunks_exact(T::BYTES) {
         let bits = T::read(bytes);
@@ -150,7 +160,7 @@ fn compress_as<T: Real>(stored: &Stored, chunk: &[u8]) -> Answer<Block> {
     })
 }
 
-/// Numbers of two NaNs that the chunk does not have.
+/// Indexes of two NaNs that the chunk does not contain.
 fn free_marks<T: Real>(chunk: &[u8]) -> Option<[u8; 2]> {
     let mut used = [false; 256];
     for bytes in chunk.chunks_exact(T::BYTES) {
@@ -163,7 +173,7 @@ fn free_marks<T: Real>(chunk: &[u8]) -> Option<[u8; 2]> {
     Some([free.next()?, free.next()?])
 }
 
-/// Restores a chunk of such a dataset. A frame without a header is restored without this form.
+/// Restores a chunk of a dataset with this form. A chunk without the magic is a frame of the values themselves.
 pub(crate) fn restore(stored: &Stored, chunk: &[u8], dst: &mut [u8]) -> Answer<()> {
     let frames = frames(stored);
     if !chunk.starts_with(&MAGIC) {
@@ -171,8 +181,10 @@ pub(crate) fn restore(stored: &Stored, chunk: &[u8], dst: &mut [u8]) -> Answer<(
     }
     let (head, frame, exact) = Head::split(chunk)?;
     if head.dtype != stored.element.dtype {
-        let text = "a chunk cannot be restored: it has elements of type";
-        return Err(format!("{text} {}, the dataset of type {}", head.dtype, stored.element.dtype));
+        let (is, expected) = (head.dtype, stored.element.dtype);
+        return Err(format!(
+            "a chunk cannot be restored: its element type is {is}; expected {expected}, that of the dataset"
+        ));
     }
     with_plan(&frames.words(), &frames, |plan| plan.decode(frame, dst))?;
     let done = match head.dtype {
@@ -180,10 +192,10 @@ pub(crate) fn restore(stored: &Stored, chunk: &[u8], dst: &mut [u8]) -> Answer<(
         _ => replace::<f64>(&head, exact, dst),
     };
     done.then_some(())
-        .ok_or_else(|| "a chunk cannot be restored: its exact values are not those of its frame".into())
+        .ok_or_else(|| "a chunk cannot be restored: it has more or fewer exact values than exact marks; the file is damaged".into())
 }
 
-/// Puts values in the places of bins and marks; false if there are more or fewer exact values than marks of them.
+/// Replaces bin numbers and marks by values; false if the numbers of exact values and of exact marks differ.
 fn replace<T: Real>(head: &Head, exact: &[u8], dst: &mut [u8]) -> bool {
     let [fill_mark, exact_mark] = [head.fill_mark, head.exact_mark].map(|n| T::FIRST_MARK + u64::from(n));
     let mut exact = exact.chunks_exact(T::BYTES);
@@ -242,7 +254,7 @@ mod tests {
         chunk[8] = 2;
         assert_eq!(
             Head::split(&chunk).map(|_| ()),
-            Err("a chunk cannot be restored: its form 2 needs a newer plugin".into())
+            Err("a chunk cannot be restored: its form is 2; this plugin supports 0 and 1; install a newer plugin".into())
         );
     }
 

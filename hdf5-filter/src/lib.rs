@@ -4,9 +4,9 @@
 //!  H5Dcreate ─▶ set_local ─ type, chunk, fill ─▶ Stored cd_values        local, words, element, bound
 //!  H5Dwrite, H5Dread ─▶ filter ─ cd_values ─▶ plan of this thread        filter, form, codec
 //! ```
-//! HDF5 is not linked: its functions are those of the library that called (`caller`, `hdf5`, `sys`), of which
-//! a process may hold several. `filter` needs none of them, because the cd_values and the chunk contain
-//! everything. No state is shared between threads.
+//! HDF5 is not linked. The plugin calls functions of the HDF5 library that called it (`caller`, `hdf5`, `sys`), because
+//! a process may contain several. `filter` calls no function of HDF5: cd_values and chunk are sufficient. Threads share
+//! no state.
 
 mod bins;
 mod block;

@@ -6,15 +6,15 @@ use super::words::Mode;
 /// The pipeline of a dataset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Preset {
-    /// pfpl, or bits without a bound.
+    /// pfpl with a bound, otherwise bits.
     Auto = 0,
     /// Bins, differences, bit planes.
     Pfpl = 1,
     /// Differences in as many dimensions as the chunk has.
     Fz = 2,
-    /// The same in one stage, for speed.
+    /// Bins, differences in all dimensions, and bit planes in one stage, for speed.
     Fast = 3,
-    /// Interpolation from a coarse grid on, of bins, for ratio.
+    /// Interpolation of bin numbers from coarse to fine grids, for ratio.
     High = 4,
     /// Differences and a Huffman code.
     Cusz = 6,
@@ -62,23 +62,23 @@ impl Preset {
         matches!(self, Preset::High | Preset::HighOnce)
     }
 
-    /// The preset of a number, if it has the mode.
+    /// The preset of a number, if the preset supports the mode.
     pub(crate) fn of(number: u32, mode: Mode) -> Answer<Preset> {
         let Some(preset) = Preset::ALL.into_iter().find(|p| *p as u32 == number) else {
             let reserved = if number == EXACT { ", reserved for preset exact" } else { "" };
             let known: Vec<String> =
                 Preset::ALL.iter().map(|p| format!("{} ({})", *p as u32, p.name())).collect();
             return Err(format!(
-                "the preset is {number}{reserved}; this plugin has {}; other numbers need a newer plugin",
+                "the preset is {number}{reserved}; this plugin supports {}; for other presets, install a newer plugin",
                 known.join(", ")
             ));
         };
         let advice = match (preset, mode) {
             (Preset::Auto, _) | (_, Mode::Abs(_)) | (Preset::Pfpl, Mode::Rel(_)) => return Ok(preset),
-            (Preset::Pfpl, _) => "give mode 1 (abs) or 2 (rel), or leave the preset out",
-            _ => "give mode 1 (abs), or leave the preset out",
+            (Preset::Pfpl, _) => "pass mode 1 (abs) or 2 (rel), or omit the preset",
+            _ => "pass mode 1 (abs), or omit the preset",
         };
         let mode = if matches!(mode, Mode::Rel(_)) { "2 (rel)" } else { "0 (lossless)" };
-        Err(format!("preset {number} ({}) has no mode {mode}; {advice}", preset.name()))
+        Err(format!("preset {number} ({}) does not support mode {mode}; {advice}", preset.name()))
     }
 }

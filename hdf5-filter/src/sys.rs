@@ -1,19 +1,19 @@
-//! Types, constants and functions of HDF5, under the names of its reference manual.
+//! Types, constants, and functions of HDF5, with the names in its reference manual.
 //!
-//! They are written by hand, because the plugin must build without an HDF5. `tests/hdf5/signatures` compares all of them with
-//! hdf5-metno-sys, except `H5Eis_paused`, which its HDF5 may lack.
+//! The declarations are written by hand, because the plugin must build without HDF5. `tests/hdf5/signatures` compares them with
+//! hdf5-metno-sys. Exception: `H5Eis_paused`, which the HDF5 of hdf5-metno-sys may lack.
 #![allow(non_camel_case_types)]
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-/// Of 64 bits since HDF5 1.10.
+/// 64 bits in HDF5 1.10 and later.
 pub(crate) type hid_t = i64;
 pub(crate) type herr_t = c_int;
 pub(crate) type htri_t = c_int;
 pub(crate) type hsize_t = u64;
 pub(crate) type H5Z_filter_t = c_int;
 
-// Enums in C, integers here: a newer HDF5 may return a value that today's enum lacks.
+// Enums in C, integers here: a newer HDF5 may return a value that the enum lacks.
 pub(crate) type H5T_class_t = c_int;
 pub(crate) type H5T_order_t = c_int;
 pub(crate) type H5T_sign_t = c_int;
@@ -26,7 +26,7 @@ pub(crate) const H5T_FLOAT: H5T_class_t = 1;
 pub(crate) const H5T_ORDER_LE: H5T_order_t = 0;
 pub(crate) const H5T_ORDER_BE: H5T_order_t = 1;
 pub(crate) const H5T_SGN_NONE: H5T_sign_t = 0;
-/// The first bit of mantissas is not stored.
+/// The first bit of the mantissa is not stored.
 pub(crate) const H5T_NORM_IMPLIED: H5T_norm_t = 0;
 pub(crate) const H5D_FILL_VALUE_USER_DEFINED: H5D_fill_value_t = 2;
 pub(crate) const H5S_MAX_RANK: c_uint = 32;
@@ -67,7 +67,7 @@ pub(crate) type H5Eis_paused = unsafe extern "C" fn(hid_t, *mut bool) -> herr_t;
 pub(crate) type H5Epause_stack = unsafe extern "C" fn(hid_t) -> herr_t;
 pub(crate) type H5Eget_current_stack = unsafe extern "C" fn() -> hid_t;
 
-/// Gives the functions without which the plugin does not work to a macro.
+/// Passes the functions that the plugin requires to a macro.
 macro_rules! functions {
     ($to:ident) => {
         $to! {

@@ -1,5 +1,4 @@
-//! The cd_values: the words of a user, and the words that a dataset stores. `docs/hdf5.md` has them as
-//! tables.
+//! The cd_values: the words of a user, and the words that a dataset stores. `docs/hdf5-format.md` specifies them.
 //!
 //! The program `fzgm` compiles this file too, for `fzgm hdf5`.
 
@@ -28,19 +27,19 @@ pub(crate) struct User {
 /// The number of the filter, from the header for programs.
 pub(crate) const ID: i32 = number_after(include_str!("../fzgm_hdf5.h"), "#define H5Z_FILTER_FZGM ");
 const USER_WORDS: usize = 4;
-/// "FZ", and the version of the stored form in the lower half.
+/// The upper half of word 4, "FZ". The lower half is the version.
 const MAGIC: u32 = 0x465a_0000;
-/// All other presets: words 9 and 10 are the threshold.
+/// Version for presets without a form of their own: words 9 and 10 are the threshold.
 const VERSION: u32 = 1;
-/// Presets whose chunks have the form of `form`: words 9 and 10 are the fill value.
+/// Version for presets whose chunks have the form of `form`: words 9 and 10 are the fill value.
 const FORM_VERSION: u32 = 2;
 /// Words before the dimensions.
 const FIXED_WORDS: usize = 12;
 /// Dimensions that HDF5 permits.
 pub(crate) const MAX_RANK: usize = 32;
-/// Words that a stored form has at most.
+/// Largest number of words of a dataset.
 pub(crate) const MAX_WORDS: usize = FIXED_WORDS + 2 * MAX_RANK;
-/// Bounds for which restored values keep their bins, see the page of the stage quantizer.
+/// Bounds of mode rel with which a restored value keeps its bin, see the page of stage quantizer.
 const REL: std::ops::RangeInclusive<f64> = 1.0 / 131_072.0..=0.25;
 
 /// The decimal number that follows `name` in a text. A text without it does not compile.
@@ -76,14 +75,14 @@ fn halves(x: u64) -> [u32; 2] {
 }
 
 impl User {
-    /// The request in the words of a dataset that is created: those of a user, or the stored ones of another
-    /// dataset, which tools pass on.
+    /// The request in the words at the creation of a dataset: words of a user, or the words of another dataset,
+    /// which tools copy.
     pub(crate) fn read(cd: &[u32]) -> Answer<User> {
         let stored = cd.get(USER_WORDS).is_some_and(|w| w & 0xffff_0000 == MAGIC);
         match (cd, stored) {
             (_, true) => {
-                // Their dimensions are not read: h5py up to 3.15 passes on sixteen words, with arbitrary
-                // memory after the actual ones.
+                // Dimensions are not read: h5py up to 3.15 copies only 16 words, and passes arbitrary memory in
+                // place of the others.
                 let ones =
                     cd.iter().enumerate().map(|(i, w)| if i < FIXED_WORDS { *w } else { 1 - i as u32 % 2 });
                 Stored::read(&ones.collect::<Vec<_>>()).map(|s| s.user)
@@ -92,7 +91,7 @@ impl User {
             ([mode, low, high], _) => User::of(*mode, double(*low, *high), 0),
             ([mode, low, high, preset], _) => User::of(*mode, double(*low, *high), *preset),
             _ => Err(format!(
-                "{} cd_values were given; expected none, or mode, the two words of the bound as a double (low word first), and optionally a preset",
+                "{} cd_values are given; expected none, or mode, the two words of the bound as a float64 (low word first), and optionally a preset",
                 cd.len()
             )),
         }
@@ -105,25 +104,25 @@ impl User {
             1 if positive => Mode::Abs(bound),
             1 => {
                 return Err(format!(
-                    "the error bound is {bound:?}; mode abs takes a positive number, as two words, the low one first"
+                    "the error bound is {bound:?}; in mode abs, pass a finite number above 0 (in cd_values, the low word first)"
                 ));
             }
             2 if REL.contains(&bound) => Mode::Rel(bound),
             2 => {
                 return Err(format!(
-                    "the error bound is {bound:?}; mode rel takes 2^-17 = 7.63e-6 to 0.25; below that take mode abs or lossless"
+                    "the error bound is {bound:?}; in mode rel, pass 2^-17 = 7.63e-6 to 0.25; for smaller bounds, use mode abs or lossless"
                 ));
             }
             3 => {
-                return Err("there is no mode noa for chunks, whose ranges differ: give mode 1 (abs) and bound * (max - min) of the whole dataset".into());
+                return Err("the mode is 3 (noa), but each chunk has its own range; pass mode 1 (abs) with bound * (max - min) of the whole dataset".into());
             }
-            _ => return Err(format!("the mode is {mode}; expected 0 (lossless), 1 (abs) or 2 (rel)")),
+            _ => return Err(format!("the mode is {mode}; expected 0 (lossless), 1 (abs), or 2 (rel)")),
         };
         let preset = Preset::of(preset, mode)?;
         Ok(User { mode, preset })
     }
 
-    /// The words of a user.
+    /// The request as words 0 to 3.
     pub(crate) fn words(self) -> [u32; USER_WORDS] {
         let (mode, bound) = match self.mode {
             Mode::Lossless => (0, 0.0),
@@ -135,17 +134,17 @@ impl User {
     }
 }
 
-/// All that a chunk takes to be compressed and restored. The words of the user are its beginning.
+/// The settings of a dataset: everything that compressing and restoring a chunk requires.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stored {
     pub(crate) user: User,
     pub(crate) element: Element,
-    /// The bound that values are compressed with, not above that of the user; 0 where nothing is lost.
+    /// The bound that values are compressed with, at most that of the user; 0 if the dataset is lossless.
     pub(crate) bound: f64,
-    /// Values of this magnitude and above are stored exactly: a fill value that no bin of the bound holds.
-    /// Else infinity.
+    /// Values of this magnitude and above are stored exactly. It is the magnitude of a fill value that no bin equals,
+    /// otherwise infinity.
     pub(crate) threshold: f64,
-    /// The fill value, if the preset has chunks with a form of their own.
+    /// The fill value, if chunks have the form of `form`.
     pub(crate) fill: Option<f64>,
     /// Elements of a chunk, the slowest dimension first.
     pub(crate) dims: Vec<u64>,
@@ -167,45 +166,65 @@ impl Stored {
         words
     }
 
-    /// The words of a dataset, every one of them checked.
+    /// The settings in the words of a dataset. Every word is checked.
     pub(crate) fn read(cd: &[u32]) -> Answer<Stored> {
-        let damaged = |what: &str| format!("the cd_values of the dataset are damaged: {what}");
+        let damaged = |what: String| {
+            format!("the cd_values of the dataset are damaged: {what}; restore the file from a copy")
+        };
         let version = cd.get(USER_WORDS).filter(|w| **w & 0xffff_0000 == MAGIC).map(|w| w & 0xffff);
         if let Some(version) = version.filter(|v| !(VERSION..=FORM_VERSION).contains(v)) {
             return Err(format!(
-                "version {version} of the cd_values is not one that this plugin reads, which are {VERSION} and {FORM_VERSION}; take a newer plugin"
+                "the cd_values have version {version}; this plugin supports {VERSION} and {FORM_VERSION}; install a newer plugin"
             ));
         }
         let Some((fixed, dims)) = cd.split_first_chunk::<FIXED_WORDS>().filter(|_| version.is_some()) else {
             return Err(format!(
-                "the {} cd_values are not those that H5Dcreate stores; programs that are linked to HDF5 statically are to be linked to its shared library (h5cc -shlib, h5fc -shlib) or give the complete words, see docs/hdf5.md",
+                "the {} cd_values are incomplete; expected those that H5Dcreate stores. Link HDF5 as a shared library (h5cc -shlib, h5fc -shlib), or pass complete cd_values, see docs/hdf5-advanced.md",
                 cd.len()
             ));
         };
         let &[mode, low, high, preset, _, kind, bytes, b0, b1, e0, e1, rank] = fixed;
         let user = User::of(mode, double(low, high), preset)?;
-        let element = Element::from_words(kind, bytes).ok_or_else(|| damaged("no such type"))?;
+        let element = Element::from_words(kind, bytes).ok_or_else(|| {
+            damaged(format!(
+                "word 5 is {kind:#x} and word 6 is {bytes}, which is not an element type and its size"
+            ))
+        })?;
         let (bound, exact) = (double(b0, b1), double(e0, e1));
         if (version == Some(FORM_VERSION)) != user.preset.has_form() {
-            return Err(damaged("the preset is not one of their version"));
+            let version = version.unwrap_or_default();
+            return Err(damaged(format!(
+                "the preset is {preset}, which does not belong to version {version}"
+            )));
         }
         let (threshold, fill) = match user.preset.has_form() {
             true => (f64::INFINITY, Some(exact).filter(|f| !f.is_nan())),
             false => (exact, None),
         };
         if rank as usize > MAX_RANK || dims.len() != 2 * rank as usize {
-            return Err(damaged("there are fewer or more dimensions than they state"));
+            let follow = dims.len();
+            return Err(damaged(format!(
+                "word 11 is {rank}, but {follow} words follow; expected 2 for each of at most {MAX_RANK} dimensions"
+            )));
         }
         let dims = dims.chunks_exact(2).map(|w| u64::from(w[0]) | u64::from(w[1]) << 32).collect();
         let most = match user.mode {
             Mode::Abs(bound) | Mode::Rel(bound) if element.dtype.is_float() => bound,
             _ => 0.0,
         };
-        // Comparisons that a NaN fails. Every mode but lossless has a bound.
+        // A NaN fails these comparisons. Every dataset that is not lossless has a bound.
         let bounded = bound >= 0.0 && bound <= most && (bound > 0.0) == (most > 0.0);
-        let sound = bounded && threshold > 0.0;
-        if !sound {
-            return Err(damaged("the bound is not one of the mode"));
+        if !bounded {
+            let range = if most > 0.0 { "above 0 and at most" } else { "exactly" };
+            return Err(damaged(format!(
+                "the bound in words 7 and 8 is {bound:?}; expected a number {range} {most:?}"
+            )));
+        }
+        let positive = threshold > 0.0;
+        if !positive {
+            return Err(damaged(format!(
+                "the threshold in words 9 and 10 is {threshold:?}; expected a number above 0"
+            )));
         }
         let stored = Stored { user, element, bound, threshold, fill, dims };
         stored.chunk_bytes()?;
@@ -216,10 +235,13 @@ impl Stored {
     pub(crate) fn chunk_bytes(&self) -> Answer<usize> {
         let bytes = self.dims.iter().try_fold(u64::from(self.element.bytes), |n, d| n.checked_mul(*d));
         match bytes.filter(|b| *b < 1 << 32).and_then(|b| usize::try_from(b).ok()) {
-            Some(0) => Err("the chunk has no elements".into()),
+            Some(0) => Err(format!(
+                "the chunk shape is {:?}; expected at least one element in each dimension",
+                self.dims
+            )),
             Some(bytes) => Ok(bytes),
             None => Err(format!(
-                "chunks of {:?} elements of {} bytes have 4 GiB or more; take smaller ones, best of 1 to 64 MiB",
+                "chunks of {:?} elements of {} bytes have 4 GiB or more; choose smaller chunks, best of 1 to 64 MiB",
                 self.dims, self.element.bytes
             )),
         }

@@ -14,10 +14,10 @@
   if (!fz::begin_batched(batch, a)) return
 
 // Defines a function for one array, and its batched version, from a function of the argument block.
-// The other arguments are those of __launch_bounds__.
-#define FZ_BOTH(NAME, FUNCTION, ...)                                                             \
-  extern "C" __global__ void __launch_bounds__(__VA_ARGS__) NAME(FZ_ARGS) { FUNCTION(a); }        \
-  extern "C" __global__ void __launch_bounds__(__VA_ARGS__) NAME##_batch(FZ_BATCH_ARGS) {         \
+// THREADS of a block; blocks on a multiprocessor: ALONE, and BATCHED, which counts more.
+#define FZ_BOTH(NAME, FUNCTION, THREADS, ALONE, BATCHED)                                         \
+  extern "C" __global__ void __launch_bounds__(THREADS, ALONE) NAME(FZ_ARGS) { FUNCTION(a); }     \
+  extern "C" __global__ void __launch_bounds__(THREADS, BATCHED) NAME##_batch(FZ_BATCH_ARGS) {    \
     FZ_BATCH_BEGIN;                                                                              \
     FUNCTION(a);                                                                                 \
   }

@@ -124,6 +124,9 @@ template <class T, int DIM> FZ_DEV bool in_pieces(const Params& p, const void* a
   return aligned(array, 16) & (DIM == 1 || p.x() * (uint32_t)sizeof(T) % 16 == 0);
 }
 
+// True if the array consists of groups of four values, each in pieces of 16 bytes.
+template <class T> FZ_DEV bool in_quads(const Params& p, const void* array) { return aligned(array, 16) & (p.x() % 4 == 0); }
+
 // Transposes the 8 x 8 bits in each of the four columns of bytes: bit j of byte c of w[i] and bit i
 // of byte c of w[j] swap.
 FZ_DEV void transpose8(uint32_t (&w)[8]) {

@@ -41,19 +41,22 @@ FZ_DEV void add_codes(const uint4* from, uint32_t (&q)[32]) {
   }
 }
 
-// Stores the values of a whole chunk from its units, each of which is absolute or relative to the
-// unit before. A thread has four neighboring values of every unit.
-template <class T> FZ_DEV void put_columns(const Params& p, T* to, const Shares& s, uint32_t descriptors, const Back<T>& back) {
-  const uint32_t lane = threadIdx.x & 31;
+// Stores the values of a chunk from its units, each of which is absolute or relative to the unit
+// before. A thread has four neighboring values of every unit.
+template <class T> FZ_DEV void put_columns(const Params& p, const Box& box, T* to, const Shares& s, uint32_t descriptors, const Back<T>& back) {
+  const uint32_t lane = threadIdx.x & 31, i = 4 * (lane & 7), j = 8 * (lane >> 3) + warp_of();
+  const bool whole = box.values == CHUNK, inside = i < box.x && j < box.y;
   uint4 q = make_uint4(0, 0, 0, 0);
-  to += (uint64_t)(8 * (lane >> 3) + warp_of()) * p.x() + 4 * (lane & 7);
+  to += (uint64_t)j * p.x() + i;
 #pragma unroll
   for (uint32_t k = 0; k < CHUNK_UNITS; k++) {
+    if (k >= box.units) break;
     const uint4 own = s.of[k][threadIdx.x];
     const uint32_t keep = (descriptor_of(descriptors, k) & 3) == INTER ? ALL : 0;
     q = make_uint4((q.x & keep) + own.x, (q.y & keep) + own.y, (q.z & keep) + own.z, (q.w & keep) + own.w);  // seed: fast-few-column
     const T x[4] = {back.value(q.x), back.value(q.y), back.value(q.z), back.value(q.w)};
-    store_row(to, x);
+    if (whole) store_row(to, x);
+    else if (inside) store_quad(to, x);
     to += (uint64_t)p.x() * p.y();
   }
 }
@@ -113,8 +116,8 @@ template <class T, int DIM> FZ_DEV bool decode_part(const Args& a, const Params&
     if (live) put(s.of[k], reinterpret_cast<const int32_t(&)[32]>(q));
     __syncthreads();
     // A unit with equal exact values is stored by its own warp.
-    if (pieces && box.values == CHUNK && !__any_sync(ALL, descriptors & (ONE_VALUE << KIND_AT | ONE_VALUE << (16 + KIND_AT)))) {
-      put_columns<T>(p, dst + Unit<DIM>(p, chunk, 0).first, s, descriptors, back);
+    if ((box.values == CHUNK ? pieces : in_quads<T>(p, dst)) && !__any_sync(ALL, descriptors & (ONE_VALUE << KIND_AT | ONE_VALUE << (16 + KIND_AT)))) {
+      put_columns<T>(p, box, dst + Unit<DIM>(p, chunk, 0).first, s, descriptors, back);
       if (!__any_sync(ALL, descriptors & (VALUES << KIND_AT | VALUES << (16 + KIND_AT)))) return good;
       __syncthreads();
       if (live && f.kind == VALUES) put_exact<T, DIM>(p, Unit<DIM>(p, chunk, k), dst, f.mask, in.from + 4ull * f.exact);

@@ -100,6 +100,12 @@ FZ_DEV void store_row(double* at, const double (&x)[4]) {
   __stcs(reinterpret_cast<double2*>(odd ? at - 2 : at), odd ? make_double2(a, b) : make_double2(x[0], x[1]));
   __stcs(reinterpret_cast<double2*>(odd ? at + 2 : at + 4), odd ? make_double2(x[2], x[3]) : make_double2(a, b));
 }
+// The same by some of the lanes.
+FZ_DEV void store_quad(float* at, const float (&x)[4]) { store_row(at, x); }
+FZ_DEV void store_quad(double* at, const double (&x)[4]) {
+  __stcs(reinterpret_cast<double2*>(at), make_double2(x[0], x[1]));
+  __stcs(reinterpret_cast<double2*>(at + 2), make_double2(x[2], x[3]));
+}
 // Stores 16 bytes of equal values, consecutive over the lanes.
 FZ_DEV void store_piece(float* at, float x) { __stcs(reinterpret_cast<float4*>(at), make_float4(x, x, x, x)); }
 FZ_DEV void store_piece(double* at, double x) { __stcs(reinterpret_cast<double2*>(at), make_double2(x, x)); }
@@ -128,12 +134,18 @@ template <class T, int DIM, bool MASKED> FZ_DEV void put_unit(const Params& p, T
     at = dst + u.lane_first(p);
     const int64_t wide = DIM == 1 ? (int64_t)(p.count() - u.first) - (int64_t)(lane * LANE) : (int64_t)p.x() - (u.x + 4 * (lane & 7));
     const int64_t high = DIM == 1 ? 8 : (int64_t)p.y() - (u.y + 8 * (lane >> 3));
+    const bool quads = DIM > 1 && in_quads<T>(p, dst);
 #pragma unroll
     for (int j = 0; j < 8; j++) {
+      T x[4];
 #pragma unroll
-      for (int c = 0; c < 4; c++) {
-        const T x = MASKED && (mask >> (4 * j + c) & 1) ? fill : back.value(q[4 * j + c]);
-        if (j < high && (DIM == 1 ? 4 * j + c : c) < wide) store<T>(at + c, x);  // seed: fast-edge
+      for (int c = 0; c < 4; c++) x[c] = MASKED && (mask >> (4 * j + c) & 1) ? fill : back.value(q[4 * j + c]);
+      if (quads) {
+        if (j < high && wide > 0) store_quad(at, x);
+      } else {
+#pragma unroll
+        for (int c = 0; c < 4; c++)
+          if (j < high && (DIM == 1 ? 4 * j + c : c) < wide) store<T>(at + c, x[c]);  // seed: fast-edge
       }
       at += Unit<DIM>::row(p);
     }

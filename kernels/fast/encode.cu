@@ -56,13 +56,13 @@ template <class T, int DIM, class U> FZ_DEV Outcome encode_as(const Args& a, uin
 // fill values.
 enum Path { GENERAL, HALF2, MASKED };
 // Encodes a chunk once more whose codes were beyond HALF2_REACH.
-template <class T, int DIM> FZ_RARE void encode_again(const Args& a, uint32_t number, Shared& s) { encode_as<T, DIM, UnitEncoder<T, DIM, false, false, false>>(a, number, s); }
+template <class T, int DIM> FZ_RARE void encode_again(const Args& a, uint32_t number, Shared& s) { encode_as<T, DIM, UnitEncoder<T, DIM, false, false>>(a, number, s); }
 template <class T, int DIM, Path PATH, bool MEASURES> FZ_DEV void encode_chunk(const Args& a, uint32_t number, Shared& s) {
   if constexpr (PATH == HALF2) {
     static_assert(DIM == 3 && sizeof(T) == 4, "encode_half2.cuh has no others");
-    if (encode_as<T, DIM, Half2Encoder<MEASURES>>(a, number, s) == OUT_OF_REACH) encode_again<T, DIM>(a, number, s);  // seed: near-again
+    if (encode_as<T, DIM, Half2Encoder<false, MEASURES>>(a, number, s) == OUT_OF_REACH) encode_again<T, DIM>(a, number, s);  // seed: near-again
   } else {
-    encode_as<T, DIM, UnitEncoder<T, DIM, false, PATH == MASKED, MEASURES>>(a, number, s);
+    encode_as<T, DIM, UnitEncoder<T, DIM, false, PATH == MASKED, false, MEASURES>>(a, number, s);
   }
 }
 
@@ -163,7 +163,7 @@ template <class T, int DIM, Path PATH, bool MEASURES> FZ_DEV void encode(const A
   FZ_FAST_LARGE(NAME, T, DIM, BLOCKS, GENERAL)                                                   \
   extern "C" __global__ void __launch_bounds__(256, 2) fast_encode_small_##NAME(FZ_ARGS) {       \
     __shared__ fz::fast::Shared shared;                                                          \
-    fz::fast::encode_small<T, DIM>(a, shared);                                                   \
+    fz::fast::encode_small<T, DIM, fz::fast::UnitEncoder<T, DIM, true, false>>(a, shared);                                                   \
   }
 
 FZ_FAST(f32_1d, float, 1, 4)

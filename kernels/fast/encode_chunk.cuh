@@ -19,25 +19,48 @@ struct Coded {
 enum Outcome { CANCELLED, COUNTED_WORDS, OUT_OF_REACH, ONE_CODE };
 
 // A unit of the array: the first value of this lane in a unit of whole rows, and the stride of its
-// rows.
-template <class T, int DIM> struct Source {
+// rows. EDGES: units at the edge have rows too if they end with groups of four values; those beyond
+// the edge are repeated.
+template <class T, int DIM, bool EDGES> struct Source {
   const T* src;
   Chunk chunk;
   Unit<DIM> u;
-  bool rows;
+  bool rows, beyond;
   const T* at;
   uint64_t row;
+  uint32_t last;  // row of this lane
   FZ_DEV Source(const Args& a, const Params& p, uint32_t number, uint32_t k)
       : src(reinterpret_cast<const T*>(address(input(a, 0)))), chunk(chunk_at<DIM>(p, number)), u(p, chunk, k), rows(u.whole & in_pieces<T, DIM>(p, src)),
-        at(DIM == 1 ? src + u.first + 4 * (threadIdx.x & 31) : src + u.lane_first(p)), row(DIM == 1 ? 128 : Unit<DIM>::row(p)) {}
+        beyond(false), at(DIM == 1 ? src + u.first + 4 * (threadIdx.x & 31) : src + u.lane_first(p)), row(DIM == 1 ? 128 : Unit<DIM>::row(p)), last(7) {
+    if constexpr (EDGES && DIM > 1) {
+      const uint32_t lane = threadIdx.x & 31, i = u.x + 4 * (lane & 7), j = u.y + 8 * (lane >> 3);
+      rows = u.exists & in_quads<T>(p, src);
+      if (!rows) return;
+      beyond = i >= p.x();
+      last = j >= p.y() ? 0 : min(p.y() - 1 - j, 7u);  // seed: edge-row
+      at = src + ((uint64_t)u.z * p.y() + min(j, p.y() - 1)) * p.x() + (beyond ? p.x() - 4 : i);
+    }
+  }
+  // Row `j` of this lane in a unit of rows.
+  FZ_DEV void load(T (&x)[4], uint32_t j) const {
+    if constexpr (EDGES && DIM > 1) {
+      load_row(x, at + min(j, last) * row);
+      x[0] = beyond ? x[3] : x[0]; x[1] = beyond ? x[3] : x[1]; x[2] = beyond ? x[3] : x[2];
+    } else load_row(x, at + j * row);
+  }
+  // One of four values of the chunk on its diagonal.
+  FZ_DEV const T* some(const Params& p, uint32_t i) const {
+    if constexpr (EDGES) return src + ((uint64_t)(chunk.z * 8) * p.y() + min(u.y + 8 * i, p.y() - 1)) * p.x() + min(u.x + 8 * i, p.x() - 1);
+    else return first(p) + 8 * i * (1 + row);
+  }
   // The first value of the chunk.
   FZ_DEV const T* first(const Params& p) const { return src + Unit<DIM>(p, chunk, 0).first; }
 };
 
 // The codes of a unit with values that have none, or that are not loaded yet; returns the kind of
 // its exceptions. `t`: its values, if they are loaded as rows and the block has registers for them.
-template <class T, int DIM, bool IS_SMALL, int N>
-FZ_DEV uint32_t code_with_exceptions(const Args& a, uint32_t number, uint32_t k, Shared& s, const Grid<T>& grid, const Source<T, DIM>& from, const T (&t)[N], typename Grid<T>::Code (&q)[32]) {
+template <class T, int DIM, bool IS_SMALL, bool EDGES, int N>
+FZ_DEV uint32_t code_with_exceptions(const Args& a, uint32_t number, uint32_t k, Shared& s, const Grid<T>& grid, const Source<T, DIM, EDGES>& from, const T (&t)[N], typename Grid<T>::Code (&q)[32]) {
   uint4* const mine = s.codes[k];
   uint32_t kind;
   if constexpr (IS_SMALL && sizeof(T) == 4) {

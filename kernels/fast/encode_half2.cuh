@@ -70,7 +70,7 @@ FZ_DEV void pair_planes_of(const uint32_t (&p)[16], uint32_t s, uint32_t (&b)[8]
   transpose8(b);
 }
 
-template <bool MEASURES> struct Half2Encoder : Coded {
+template <bool EDGES, bool MEASURES = false> struct Half2Encoder : Coded {
   static constexpr int DIM = 3;
   static constexpr bool FULL_WIDTH = false;
   static constexpr uint32_t PLAIN = 128;  // offset of the codes, behind the differences
@@ -83,13 +83,13 @@ template <bool MEASURES> struct Half2Encoder : Coded {
     k = warp_of();
     kind = NONE;
     reference = 0;
-    const Source<float, DIM> from(a, shape, number, k);
+    const Source<float, DIM, EDGES> from(a, shape, number, k);
     float t[32], some = 0.0f;
     if (!a.fresh) wait_prerequisites();
     if (from.rows) {
 #pragma unroll
-      for (int j = 0; j < 8; j++) load_row(*reinterpret_cast<float(*)[4]>(&t[4 * j]), from.at + j * from.row);
-      some = from.first(shape)[8 * (lane & 3) * (1 + from.row)];
+      for (int j = 0; j < 8; j++) from.load(*reinterpret_cast<float(*)[4]>(&t[4 * j]), j);
+      some = *from.some(shape, lane & 3);
     }
     // All loads are issued before the first result is used.
     const unsigned long long failed = failure(a);

@@ -16,7 +16,7 @@ template <class C> FZ_DEV bool one_code(const C (&q)[32]) {
 
 // MASKED: values without a code stay in the registers of the codes, under a mask; otherwise such a
 // unit is loaded again. MEASURES: the extremes of the array are recorded.
-template <class T, int DIM, bool IS_SMALL, bool MASKED, bool MEASURES> struct UnitEncoder : Coded {
+template <class T, int DIM, bool IS_SMALL, bool MASKED, bool EDGES = false, bool MEASURES = false> struct UnitEncoder : Coded {
   typedef typename Grid<T>::Code C;
   static constexpr bool FULL_WIDTH = true;  // planes beyond 16 bits occur
   C q[32];
@@ -30,12 +30,12 @@ template <class T, int DIM, bool IS_SMALL, bool MASKED, bool MEASURES> struct Un
     bool single = true, good = true;
     uint4* const mine = s.codes[k];
     Widths offsets = {0, 0, 0}, intra = {0, 0, 0};
-    const Source<T, DIM> from(a, p, number, k);
+    const Source<T, DIM, EDGES> from(a, p, number, k);
     T t[sizeof(T) == 4 ? 32 : 4];
     if (!a.fresh) wait_prerequisites();
     if (sizeof(T) == 4 && from.rows) {
 #pragma unroll
-      for (int j = 0; j < 8; j++) load_row(*reinterpret_cast<T(*)[4]>(&t[sizeof(T) == 4 ? 4 * j : 0]), from.at + j * from.row);
+      for (int j = 0; j < 8; j++) from.load(*reinterpret_cast<T(*)[4]>(&t[sizeof(T) == 4 ? 4 * j : 0]), j);
     }
     // All loads are issued before the first result is used.
     const unsigned long long failed = failure(a);
@@ -71,7 +71,7 @@ template <class T, int DIM, bool IS_SMALL, bool MASKED, bool MEASURES> struct Un
       } else {
 #pragma unroll
         for (int j = 0; j < 8; j++) {
-          load_row(t, from.at + j * from.row);
+          from.load(t, j);
           if constexpr (MEASURES) {
 #pragma unroll
             for (int e = 0; e < 4; e++) measured.add_bounded(t[e], grid.threshold);

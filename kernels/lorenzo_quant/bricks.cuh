@@ -122,6 +122,12 @@ template <class T> struct Values {
     pieces = aligned(src, 16) && p.dims[0] % N == 0 && p.count <= values;
   }
   FZ_DEV void load(T (&v)[N], uint64_t i, uint32_t have) const {
+    if (pieces) {
+      Row<T, N> row;
+      row.load_whole(src + i * sizeof(T), have > 0);
+      memcpy(v, row.e, sizeof v);
+      return;
+    }
 #pragma unroll
     for (int k = 0; k < N; k++) v[k] = k < (int)have && i + k < values ? fz::load<T>(src + (i + k) * sizeof(T)) : T(0);
   }
@@ -254,14 +260,16 @@ __device__ __attribute__((noinline)) Tallies encode_any(const Brick<T> b, const 
   T behind[SIDE][N] = {};
 #pragma unroll 1
   for (uint32_t z = 0; z < planes; z++) {
-    T above[N] = {};
+    T above[N] = {}, v[SIDE][N];
+    // All loads of the plane are issued before the first result is used.
+#pragma unroll
+    for (int r = 0; r < SIDE; r++) e.values.load(v[r], b.at(z, r), r < (int)rows ? b.have : 0);
 #pragma unroll
     for (int r = 0; r < SIDE; r++) {
       const uint64_t i = b.at(z, r);
       const uint32_t have = r < (int)rows ? b.have : 0;
-      T v[N], q[N];
-      e.values.load(v, i, have);
-      tallies.exact.add(e.exact, PER, i, row_of(e.m, v, q, have, starts));
+      T q[N];
+      tallies.exact.add(e.exact, PER, i, row_of(e.m, v[r], q, have, starts));
       differences<T>(q, behind[r], above, z, r, starts);
       uint32_t flags = 0;
 #pragma unroll

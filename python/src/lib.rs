@@ -12,6 +12,7 @@ mod measure;
 mod options;
 mod pipeline;
 mod place;
+mod series;
 mod text;
 mod views;
 
@@ -38,6 +39,8 @@ mod _fzgm {
     use super::pipeline::Pipeline;
     #[pymodule_export]
     use super::place::{Memory, copy_to_host, device_count, device_index, device_of, info_at, wait};
+    #[pymodule_export]
+    use super::series::{SeriesAppender, SeriesFile};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "docs/python.md"]
+PAGES = ["README.md", "docs/python.md", "docs/series.md"]
 BLOCKS = [
     pytest.param(page, text, id=f"{page}-{k}")
     for page in PAGES

@@ -274,6 +274,14 @@ pub enum Error {
         /// The error of the part. Its status is the status of the whole.
         source: Box<Error>,
     },
+    /// A step of a series.
+    #[error("step {index}: {source}")]
+    Step {
+        /// Its position, from 0.
+        index: u64,
+        /// The error of the part. Its status is the status of the whole.
+        source: Box<Error>,
+    },
     /// A broken invariant.
     #[error("internal error of fzgm, please report it: {0}")]
     Internal(&'static str),
@@ -309,7 +317,7 @@ impl Error {
             Error::NoDevice(_) => Status::NoDevice,
             Error::Device { .. } => Status::Device,
             Error::File { .. } => Status::File,
-            Error::Slab { source, .. } => source.status(),
+            Error::Slab { source, .. } | Error::Step { source, .. } => source.status(),
             Error::Internal(_) => Status::Internal,
         }
     }

@@ -13,6 +13,7 @@ pub(crate) mod nearest;
 pub(crate) mod parallel;
 pub(crate) mod param;
 pub(crate) mod reserve;
+pub(crate) mod strided;
 #[cfg(test)]
 pub(crate) mod tally;
 pub(crate) mod thread_pool;

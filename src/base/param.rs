@@ -112,6 +112,7 @@ pub(crate) const OUTLIER_THRESHOLD: &str = "outlier_threshold";
 pub(crate) const OUTLIER_CAPACITY: &str = "outlier_capacity";
 /// Lengths of the array, x first; 0: that of the array.
 pub(crate) const DIMS: [&str; 3] = ["dim_x", "dim_y", "dim_z"];
+pub(crate) const MODE: &str = "mode";
 /// The mode, see `Stage::mode`, that bounds each value by itself.
 pub(crate) const POINTWISE: &str = "rel";
 /// The guarantee of a stage without a bound.
@@ -155,21 +156,14 @@ impl Args {
         })
     }
 
-    /// True if mode [`POINTWISE`] is possible: it requires outliers in place.
+    /// True if mode [`POINTWISE`] is possible.
     pub(crate) fn bounds_each(&self) -> bool {
-        self.has("inplace_outliers")
+        let lists = |p: &Param| matches!(p.kind, Kind::Choice(words) if words.contains(&POINTWISE));
+        self.params.iter().any(|p| p.name == MODE && lists(p))
     }
 
     fn refuse(&self, param: &Param, got: impl ToString) -> Error {
-        let expected = match param.kind {
-            // Such a stage accepts the word as a setting and rejects it with a reason when it is bound.
-            Kind::Choice(words) if words.contains(&POINTWISE) && !self.bounds_each() => {
-                let words: Vec<&str> = words.iter().copied().filter(|word| *word != POINTWISE).collect();
-                format!("one of {}", words.join(", "))
-            }
-            kind => kind.to_string(),
-        };
-        Error::argument(format!("{}.{}", self.stage, param.name), got, expected)
+        Error::argument(format!("{}.{}", self.stage, param.name), got, param.kind.to_string())
     }
 
     /// Sets a parameter from a number.
@@ -231,7 +225,10 @@ impl Args {
             let bad = || self.refuse(p, format!("`{value}`"));
             match p.kind {
                 Kind::Choice(words) => {
-                    let word = words.iter().find(|w| w.eq_ignore_ascii_case(value)).ok_or_else(bad)?;
+                    // A stage without mode POINTWISE rejects this mode with a reason when it is bound.
+                    let reserved: &[&str] = if p.name == MODE { &[POINTWISE] } else { &[] };
+                    let mut all = words.iter().chain(reserved);
+                    let word = all.find(|w| w.eq_ignore_ascii_case(value)).ok_or_else(bad)?;
                     self.values[i] = Setting::Choice(word);
                     Ok(())
                 }

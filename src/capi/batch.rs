@@ -14,9 +14,10 @@ use super::handle_registry::Handle;
 use super::plan::{Task, fz_plan};
 use crate::{Batch, BatchWorkspace, Decoder, Encoder};
 
-/// The plans of one call for many arrays, one for each array: encoders, or decoders. Immutable; any
-/// number of threads may use a batch plan at the same time. Create it with fz_batch_plan_new(); free
-/// it with fz_batch_plan_free() when no function call uses it.
+/// The plans of one call for many arrays: a plan for each array, all encoders or all decoders.
+/// Batch plans are immutable; any number of threads may use a batch plan at the same time. Create a
+/// batch plan with fz_batch_plan_new(). Free it with fz_batch_plan_free() when no function is using
+/// it. Enqueued work and captured graphs do not use the batch plan.
 pub struct fz_batch_plan {
     /// One of the two is empty.
     pub(super) encoders: Batch<Encoder>,
@@ -29,9 +30,9 @@ impl Handle for fz_batch_plan {
     const NAME: &'static str = "fz_batch_plan";
 }
 
-/// Working memory of a call for a batch, created for one batch plan. It serves one call at a time
-/// and may be reused. Create it with fz_batch_workspace_new(); free it with
-/// fz_batch_workspace_free().
+/// Memory that calls for a batch use while they run, created for one batch plan. Calls may use a
+/// batch workspace one after another, but not at the same time. Create it with
+/// fz_batch_workspace_new(); free it with fz_batch_workspace_free().
 pub struct fz_batch_workspace {
     inner: BatchWorkspace,
     batch: Arc<()>,
@@ -82,19 +83,20 @@ impl fz_batch_workspace {
     }
 }
 
-/// Creates the plan of one call for many arrays. Array i of a call has the plan `plans[i]`.
+/// Creates a batch plan. Array i of a call has the plan `plans[i]`.
 ///
 /// Parameters:
 ///   `plans`    In: `count` plans, all encoders or all decoders. Types, shapes, pipelines, and
-///              options may differ. A plan may occur many times. The plans may be freed afterwards.
-///   `count`    In: number of arrays. 0 is permitted; calls then do nothing.
-///   `threads`  In: threads of a call: 0 for all cores, 1 for the calling thread alone. Each thread
-///              processes one array at a time. The option `threads` of the plans has no effect.
-///   `batch`    Out: the batch plan; unchanged on failure.
+///              options may differ. A plan may occur many times. You may free the plans when the
+///              function returns.
+///   `count`    In: number of arrays. If it is 0, calls do nothing.
+///   `threads`  In: threads of a blocking call: 0 for all cores, 1 for the calling thread alone.
+///              Each thread processes one array at a time. The option `threads` of the plans has no
+///              effect.
+///   `batch`    Out: the batch plan.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  Encoders and decoders are mixed, or `threads` is more than 1024.
-///   FZ_NULL_POINTER.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_batch_plan_new(
@@ -128,17 +130,22 @@ pub unsafe extern "C" fn fz_batch_plan_new(
     })
 }
 
-/// Frees a batch plan. NULL is permitted. Its workspaces must not be used afterwards; they may be
-/// freed before or after the batch plan.
+/// Frees a batch plan. NULL is permitted. Do not free a batch plan while a function is using it.
+///
+/// Afterwards, new calls must not use workspaces of the batch plan. Enqueued work and captured
+/// graphs may still use these workspaces. Workspaces may be freed before or after the batch plan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_batch_plan_free(batch: *mut fz_batch_plan) {
     // SAFETY: the caller's promise.
     ffi_guard_drop(|| unsafe { release(batch, "batch") });
 }
 
-/// Returns the host memory of a workspace for this batch, in bytes, in `*bytes`: the memory of a
-/// call with the largest plan, once for each thread. For plans whose options->device is a GPU, a
-/// call allocates device memory in addition.
+/// Returns in `*bytes` the host memory of a workspace for this batch plan: the number of threads
+/// times the memory for the largest plan. Plans with the number of a GPU in options->device require
+/// no host memory.
+///
+/// Device memory is not included. Blocking calls on a GPU, fz_batch_preload(), and asynchronous
+/// calls allocate device memory in addition.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_batch_workspace_bytes(batch: *const fz_batch_plan, bytes: *mut u64) -> i32 {
@@ -171,7 +178,8 @@ pub unsafe extern "C" fn fz_batch_workspace_new(
     })
 }
 
-/// Frees a workspace of a batch, and ends its threads. NULL is permitted.
+/// Frees a batch workspace, and ends its threads. NULL is permitted. The rules of
+/// fz_workspace_free() apply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_batch_workspace_free(workspace: *mut fz_batch_workspace) {
     // SAFETY: the caller's promise.
@@ -184,31 +192,36 @@ pub unsafe extern "C" fn fz_batch_workspace_free(workspace: *mut fz_batch_worksp
 ///   `batch`               In: encoders, from fz_batch_plan_new().
 ///   `workspace`           In/out: created for `batch`.
 ///   `src`                 In: the address of each array.
-///   `src_bytes`           In: the length of each array in bytes, that of its plan.
+///   `src_bytes`           In: the length of each array in bytes. It must be the length of the array
+///                         of its plan.
 ///   `dst`                 Out: the address of each container.
 ///   `dst_capacity_bytes`  In: the capacity of each container; fz_max_compressed_bytes() of its plan
 ///                         is always sufficient. Nothing is written beyond it.
 ///   `results`             Out: the result of each array.
 ///
-/// All parameters but `batch` and `workspace` have an entry for each array, in the order of the
-/// plans, in host memory. The arrays and containers themselves are memory of any kind. No container
-/// may overlap other memory of the call; the same holds for `results`.
+/// `src`, `src_bytes`, `dst`, `dst_capacity_bytes`, and `results` point to host memory, with an
+/// entry for each array in the order of the plans. The arrays and containers may be host, pinned,
+/// managed, or device memory. A container or `results` must not overlap other memory of the call.
 ///
-/// Each container has the bytes of fz_compress() with the plan of its array. The failure of an array
-/// does not affect the others: `results[i].status` is the status of fz_compress() for array i, and
-/// `results[i].bytes` is the length of the container, or 0 after a failure. If `src[i]` or `dst[i]` is
-/// NULL and the array has elements, array i is skipped, with the status FZ_NULL_POINTER.
+/// Each container has the bytes of fz_compress() with the plan of its array. `results[i].status` is
+/// the status of fz_compress() for array i, and `results[i].bytes` is the length of the container,
+/// or 0 after a failure. The failure of an array does not affect other arrays. If `src[i]` or
+/// `dst[i]` is NULL and the array has elements, the call skips array i, and its status is
+/// FZ_NULL_POINTER.
 ///
 /// Returns:
 ///   FZ_OK                All arrays are compressed.
 ///   FZ_INVALID_ARGUMENT  `batch` contains decoders, or memory overlaps.
 ///   FZ_PLAN_MISMATCH     `workspace` belongs to another batch plan.
-///   FZ_NULL_POINTER, FZ_OUT_OF_MEMORY, FZ_NO_THREADS.
+///   FZ_NO_THREADS.
 ///
-/// If the call is rejected with one of these statuses, `results` is unchanged. If arrays fail, all
-/// results are written, the function returns the status of the first array that failed, and the text
-/// of fz_last_error() begins with its index. To tell the two cases apart, set `results[i].status` to
-/// -1 before the call.
+/// The call detects these failures before the first array is compressed. `results` is then
+/// unchanged.
+///
+/// If arrays fail, all results are written. The function then returns the status of the first array
+/// that failed, and the text of fz_last_error() begins with the index of that array. To distinguish
+/// a failure of the call from failures of arrays, set `results[0].status` to -1 before the call: a
+/// failure of the call leaves it unchanged.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_compress_batch(
@@ -248,9 +261,13 @@ pub unsafe extern "C" fn fz_compress_batch(
 ///   `results`             Out: the result of each array, with the statuses of fz_decompress().
 ///
 /// The rules of fz_compress_batch() apply. A container may come from an untrusted source: for any
-/// bytes of a container, its array has a status, and the other arrays are restored.
+/// bytes of the container, `results` contains a status for its array, and the call restores the
+/// other arrays.
 ///
-/// Returns: as fz_compress_batch().
+/// Returns:
+///   FZ_OK                All arrays are restored.
+///   FZ_INVALID_ARGUMENT  `batch` contains encoders, or memory overlaps.
+///   FZ_PLAN_MISMATCH, FZ_NO_THREADS, and failures of arrays as for fz_compress_batch().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress_batch(

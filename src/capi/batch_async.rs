@@ -10,23 +10,34 @@ use super::ffi_guard::{FfiResult, ffi_guard};
 use super::handle::{exclusive, handle, places};
 use crate::BatchAddresses;
 
-/// Prepares a batch plan and a workspace for asynchronous calls on a stream: loads device code,
-/// allocates device memory, and waits for its own copies. Without this function, the first call does
-/// this work.
+/// Prepares a batch workspace for asynchronous calls: allocates its device memory, copies the
+/// tables of the plans to it, loads device code, and waits until this work is complete.
 ///
 /// Parameters:
 ///   `batch`      In: encoders, or decoders.
 ///   `workspace`  In/out: created for `batch`.
-///   `stream`     In: see fz_compress_async(). Must not be capturing.
+///   `stream`     In: as for fz_plan_preload(). Must not be capturing.
 ///
-/// Afterwards fz_compress_batch_async() and fz_decompress_batch_async() with this workspace only
-/// enqueue kernels, and can be captured. This applies to the context of `stream`.
+/// The preparation applies to one workspace, and to all streams of the context of `stream`. If the
+/// workspace is already prepared in this context, the function does nothing.
+///
+/// Afterwards, fz_compress_batch_async() and fz_decompress_batch_async() with this workspace only
+/// enqueue kernels. They allocate no memory, never wait, and can be captured. Without
+/// fz_batch_preload(), the first asynchronous call prepares the workspace itself; this is not
+/// supported in a capture.
+///
+/// The function may wait for earlier work on the device. Call it before you begin a capture. While
+/// another thread captures in global mode, the function may return FZ_DEVICE and invalidate the
+/// capture.
 ///
 /// Returns:
-///   FZ_UNSUPPORTED    The device code of a plan has no version for batches; see
-///                     fz_compress_batch_async().
-///   FZ_PLAN_MISMATCH  `workspace` belongs to another batch plan.
-///   FZ_NO_DEVICE, FZ_OUT_OF_MEMORY, FZ_DEVICE.
+///   FZ_INVALID_ARGUMENT  options->device of a plan is FZ_DEVICE_CPU or the number of another GPU
+///                        than that of `stream`.
+///   FZ_UNSUPPORTED       The device code of a plan has no version for batches, or
+///                        fz_decompress_async() does not support a plan. See
+///                        fz_compress_batch_async() and fz_plan_open().
+///   FZ_PLAN_MISMATCH     `workspace` belongs to another batch plan.
+///   FZ_MEMORY_LIMIT      The device memory of a decoder exceeds options->max_memory_bytes.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_batch_preload(
@@ -46,38 +57,48 @@ pub unsafe extern "C" fn fz_batch_preload(
     })
 }
 
-/// Enqueues the compression of many arrays on a stream, and returns before the work completes. One
-/// sequence of kernels compresses all arrays of one plan, for any number of arrays.
+/// Enqueues the compression of many arrays on a stream, and returns before the work completes. The
+/// number of arrays is at most 2^32. The arrays of one plan share their kernel launches: the call
+/// enqueues one sequence of kernels for up to 65,535 arrays of a plan.
 ///
 /// Parameters:
-///   `batch`               In: encoders, from fz_batch_plan_new(), of the device of the stream.
+///   `batch`               In: encoders, from fz_batch_plan_new(). options->device of each plan
+///                         must be FZ_DEVICE_AUTO or the number of the GPU of `stream`.
 ///   `workspace`           In/out: created for `batch`; not NULL.
 ///   `src`                 In: the address of each array. Its length is that of its plan.
 ///   `dst`                 Out: the address of each container. A container must not overlap other
 ///                         memory of the call.
 ///   `dst_capacity_bytes`  In: the capacity of each container. Nothing is written beyond it.
-///   `results`             Out: the result of each array, as for fz_compress_async(); not NULL.
-///   `stream`              In: see fz_compress_async().
+///   `results`             Out: the result of each array, with the statuses in `*result` of
+///                         fz_compress_async().
+///   `stream`              In: as for fz_compress_async().
 ///
-/// `src`, `dst`, `dst_capacity_bytes`, and `results` are arrays in device memory, aligned to 8
-/// bytes, with an entry for each array of the batch. The work on the stream reads the entries, so a
-/// captured graph compresses the arrays that they refer to when it is launched. They, and the memory
-/// that they refer to, must remain valid and unmodified until the call completes on `stream`.
+/// `src`, `dst`, `dst_capacity_bytes`, and `results` are tables in device memory, aligned to 8
+/// bytes, with an entry for each array of the batch. The work reads the entries when it executes on
+/// the device. A launch of a captured graph therefore compresses the arrays whose addresses are in
+/// `src` at that time.
 ///
-/// Each container has the bytes of fz_compress_async() with the plan of its array, and each array
-/// has its own result: a failure does not affect the others. If `src[i]` or `dst[i]` is NULL and the
-/// array has elements, array i is skipped, with the status FZ_NULL_POINTER.
+/// The four tables, and the memory at the addresses in `src` and `dst`, must remain valid until the
+/// work completes on `stream`. Until then, neither the host nor other streams may modify this
+/// memory. For a graph, this rule applies to each launch. Between two launches you may change the
+/// entries; the tables must remain valid until the last launch completes.
+///
+/// Each container has the bytes of fz_compress_async() with the plan of its array. Each array has
+/// its own result, and the failure of an array does not affect other arrays. If `src[i]` or
+/// `dst[i]` is NULL and the array has elements, the work skips array i, and its status is
+/// FZ_NULL_POINTER.
 ///
 /// Device code for batches exists for preset "fast" with arrays of up to 256 chunks, and for preset
 /// "pfpl" with arrays of f32 of up to 8 MiB. A chunk of preset "fast" has 8192 elements in 1
 /// dimension, 32 x 256 in 2, and 32 x 32 x 8 in 3.
 ///
 /// Returns:
-///   FZ_UNSUPPORTED  The device code of a plan has no version for batches.
-///   FZ_INVALID_ARGUMENT, FZ_NULL_POINTER, FZ_PLAN_MISMATCH, FZ_NO_DEVICE, FZ_OUT_OF_MEMORY,
-///   FZ_DEVICE.
+///   FZ_PLAN_MISMATCH  `workspace` belongs to another batch plan.
+///   FZ_DEVICE         As for fz_compress_async(); the contents of `results` are undefined.
+///   FZ_INVALID_ARGUMENT, FZ_UNSUPPORTED, FZ_OUT_OF_MEMORY as for fz_batch_preload().
 ///
-/// If the function returns one of these statuses other than FZ_DEVICE, no work was enqueued.
+/// After a failure with any other status than FZ_DEVICE, nothing is enqueued, and `results` is not
+/// written.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_compress_batch_async(
@@ -109,21 +130,29 @@ pub unsafe extern "C" fn fz_compress_batch_async(
 /// Enqueues the decompression of many arrays on a stream, and returns before the work completes.
 ///
 /// Parameters:
-///   `batch`               In: decoders, from fz_batch_plan_new(), of the device of the stream.
+///   `batch`               In: decoders, from fz_batch_plan_new(). options->device of each plan
+///                         must be FZ_DEVICE_AUTO or the number of the GPU of `stream`.
 ///   `workspace`           In/out: created for `batch`; not NULL.
 ///   `containers`          In: the address of each container.
 ///   `container_capacity_bytes`  In: at least the length of each container, as for
 ///                         fz_decompress_async().
 ///   `dst`                 Out: the address of each array. An array must not overlap other memory of
 ///                         the call.
-///   `dst_capacity_bytes`  In: the capacity of each array. If it is less than the length of the
-///                         array, the array is skipped, with the status FZ_DST_TOO_SMALL.
-///   `results`, `stream`   As for fz_compress_batch_async().
+///   `dst_capacity_bytes`  In: the capacity of each array. If the capacity is less than the length
+///                         of the array, the work skips the array, and its status is
+///                         FZ_DST_TOO_SMALL.
+///   `results`             Out: the result of each array, with the statuses in `*result` of
+///                         fz_decompress_async().
+///   `stream`              In: as for fz_compress_async().
 ///
-/// The rules of fz_compress_batch_async() apply to the arrays in device memory, and those of
-/// fz_decompress_async() to each container, which may come from an untrusted source.
+/// `containers`, `container_capacity_bytes`, `dst`, `dst_capacity_bytes`, and `results` are tables
+/// in device memory; the rules of fz_compress_batch_async() for tables apply. Each container may
+/// come from an untrusted source; the rules of fz_decompress_async() for containers apply. If
+/// `containers[i]` or `dst[i]` is NULL and the array has elements, the work skips array i, and its
+/// status is FZ_NULL_POINTER.
 ///
-/// Returns: as fz_compress_batch_async().
+/// Returns the statuses of fz_compress_batch_async(), and FZ_MEMORY_LIMIT as fz_batch_preload()
+/// does.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress_batch_async(

@@ -37,14 +37,14 @@ pub struct fz_wish {
     pub reserved: i32,
     /// Error bound; 0 in mode FZ_MODE_LOSSLESS and with a target.
     pub bound: f64,
-    /// Ratio of array size to container size, from 1 to 1e6. The call finds the bound, in mode "noa".
-    /// 0 (default): no target.
+    /// Ratio of array size to container size, from 1 to 1e6. The call finds the bound, in mode
+    /// "noa". 0 (default): no target.
     pub target_ratio: f64,
-    /// Peak signal-to-noise ratio of the restored array in dB, at most 300. The call finds the bound,
-    /// in mode "noa". 0 (default): no target.
+    /// Peak signal-to-noise ratio of the restored array in dB, at most 300. The call finds the
+    /// bound, in mode "noa". 0 (default): no target.
     pub target_psnr: f64,
-    /// Values of this magnitude or above, such as fill values, are stored exactly and are not part of
-    /// the value range. 0 (default): no threshold.
+    /// Values of this magnitude or above, such as fill values, are stored exactly and are not part
+    /// of the value range. 0 (default): no threshold.
     pub outlier_threshold: f64,
 }
 
@@ -58,8 +58,8 @@ pub struct fz_choice {
     pub mode: i32,
     /// Error bound in `mode`; 0 if the pipeline is lossless.
     pub bound: f64,
-    /// Ratio of array size to container size that the sample predicts; 0 if the call compressed
-    /// nothing.
+    /// Expected ratio of array size to container size, from the data that fz_pipeline_choose()
+    /// compressed: the sample or, with a target, the array. 0 if it compressed no data.
     pub expected_ratio: f64,
     /// Name of the preset that the pipeline is based on, with a terminating zero.
     pub preset: [c_char; 32],
@@ -86,23 +86,26 @@ pub struct fz_choice {
 /// the time. A pipeline with a bound keeps the bound for every array, such as the next time step. A
 /// lossless pipeline is lossless for every array.
 ///
-/// In mode FZ_MODE_REL, every goal returns preset "pfpl". In other modes, without a target:
-/// - FZ_GOAL_SPEED returns preset "fast" or, if the request is lossless, "bits". The call does not
-///   read `src`.
-/// - FZ_GOAL_BALANCED compresses the sample with variants of presets "fast", "fz", and "cusz", and
-///   returns the best variant.
-/// - FZ_GOAL_RATIO compresses the sample with variants of preset "high", and returns the best
-///   variant. If the array has fewer than 32,768 elements, it also compresses the sample with
-///   variants of "fast", "fz", and "cusz".
+/// The request and the goal determine the pipeline:
+/// - A bound in mode FZ_MODE_REL: every goal returns preset "pfpl".
+/// - A lossless request: FZ_GOAL_SPEED returns preset "bits". The other goals try preset "bits" and
+///   the lattice pipeline that is described below.
+/// - A bound in another mode: FZ_GOAL_SPEED returns preset "fast". FZ_GOAL_BALANCED tries variants
+///   of presets "fast", "fz", and "cusz". FZ_GOAL_RATIO tries preset "high" and, if the array has
+///   fewer than 32,768 elements, the variants for FZ_GOAL_BALANCED.
+/// - A target: FZ_GOAL_RATIO returns preset "high". The other goals return preset "fast".
 ///
-/// FZ_GOAL_BALANCED and FZ_GOAL_RATIO also test whether every value is on a lattice, a set of evenly
-/// spaced levels. Examples are rounded numbers and scaled integers. If every value is on a lattice,
-/// a lossless pipeline that codes the levels is one of the variants. For a lossless request, it is
-/// compared with preset "bits".
+/// A call that tries pipelines compresses the sample with each of them, the fastest pipeline first.
+/// The call returns the first pipeline, unless the result of a later pipeline is more than 2 %
+/// shorter than the shortest result before. Such a call also tests whether every value is on a
+/// lattice, a set of evenly spaced levels. Examples are rounded numbers and scaled integers. If
+/// every value is on a lattice, the call also tries a lossless pipeline that codes the levels. The
+/// call does not read `src` if the request has no target, and if the call returns a preset by the
+/// list above without trying it.
 ///
-/// With a target, the call compresses the whole array up to three times on the CPU. If the array
-/// permits it, the ratio is met to 5 % and the signal-to-noise ratio to 1 dB. Otherwise, the call
-/// returns the closest pipeline that it finds.
+/// With a target, the call compresses the whole array up to three times on the CPU. It searches for
+/// a bound with which the ratio is within 5 %, or the signal-to-noise ratio within 1 dB, of the
+/// target. If it does not find such a bound, it returns the closest pipeline that it finds.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  A goal, mode, bound, target, or threshold is out of range, more than one

@@ -30,19 +30,21 @@ use crate::{Decoder, DeviceSlice, Options, Workspace};
 /// Exception: the exact form of the reference, see fz_options::strict.
 ///
 /// If the array has more outliers than the outlier lists of the plan can store, the call compresses
-/// again with larger lists, in memory that it allocates. Exception: a workspace from
-/// fz_workspace_from_buffer(), with which the call fails.
+/// again with larger lists, in memory that it allocates. Exception: with a workspace from
+/// fz_workspace_from_buffer(), the call returns FZ_OUTLIER_CAPACITY.
 ///
-/// On failure the contents of `dst` are unchanged in host memory, also if it is pinned. In device
-/// and managed memory, and after FZ_DEVICE in any memory, they are undefined. On success, bytes
-/// between the end of the container and the capacity may change in device and managed memory.
+/// On failure, the contents of `dst` are unchanged if `dst` is host memory, pinned memory included.
+/// Exception: after FZ_DEVICE, they are undefined. In device and managed memory, the contents of
+/// `dst` are undefined after every failure. On success, in device and managed memory, bytes between
+/// the end of the container and the capacity may change.
 ///
 /// Returns:
 ///   FZ_PLAN_MISMATCH     `src_bytes` is not the length of the plan's array, or `workspace` belongs
 ///                        to another plan.
-///   FZ_INVALID_ARGUMENT  `plan` is a decoder, fz_options::device does not permit the memory, `src`
-///                        and `dst` belong to two GPUs, or an element is out of range; see
-///                        fz_pipeline_finalize().
+///   FZ_INVALID_ARGUMENT  `plan` is a decoder, or an element is out of range; see
+///                        fz_pipeline_finalize(). Also if `src` or `dst` is in device memory, and
+///                        options->device is FZ_DEVICE_CPU or another GPU. Also if `src` and `dst`
+///                        belong to two GPUs.
 ///   FZ_UNSUPPORTED       The call runs on a GPU, and a stage has no device code.
 ///   FZ_OUTLIER_CAPACITY  Only with a workspace from fz_workspace_from_buffer().
 ///   FZ_DST_TOO_SMALL, FZ_NO_THREADS.
@@ -90,18 +92,20 @@ pub unsafe extern "C" fn fz_compress(
 ///
 /// The container may come from an untrusted source: for any bytes, the call returns a status.
 ///
-/// A container in device memory is decoded by the device. With a plan, the call does not copy the
-/// container to the host. Without a plan, the call copies the header. Exception: if the device
-/// reports a failure, or if the header is not encoded exactly as fzgm encodes it, the call copies
-/// the whole container. The host then reads the header and compares the checksums, and the device
-/// decodes.
+/// A call on a GPU reads the header, compares the checksums, and decodes on the device. With a plan,
+/// a container in device memory stays there; without a plan, the call copies its header to the host.
+/// Exception: if the header is a foreign header (see fz_plan_open()), or if the device finds a
+/// failure, the call copies the whole container to the host. The host checks the header and the
+/// checksums. If the host finds no failure, the device decodes with the header fields that the host
+/// has read.
 ///
 /// On failure the contents of `dst` are undefined.
 ///
 /// Returns:
 ///   FZ_PLAN_MISMATCH     Plan, workspace, and container do not belong together.
-///   FZ_INVALID_ARGUMENT  `plan` is an encoder, fz_options::device does not permit the memory, or
-///                        `container` and `dst` belong to two GPUs.
+///   FZ_INVALID_ARGUMENT  `plan` is an encoder. Also if `container` or `dst` is in device memory,
+///                        and options->device is FZ_DEVICE_CPU or another GPU. Also if `container`
+///                        and `dst` belong to two GPUs.
 ///   FZ_UNSUPPORTED       The container requires another version of fzgm, or the call runs on a GPU
 ///                        and a stage has no device code.
 ///   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_DST_TOO_SMALL, FZ_MEMORY_LIMIT, FZ_NO_THREADS.
@@ -214,8 +218,8 @@ pub unsafe extern "C" fn fz_decompress_region(
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  `step` is not a power of two.
-///   FZ_TRUNCATED         More bytes of the container are required; the error text contains their
-///                        number.
+///   FZ_TRUNCATED         More bytes of the container are required. The error text contains the
+///                        required number of bytes from the start of the container.
 ///   FZ_DST_TOO_SMALL, FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED, FZ_CHECKSUM,
 ///   FZ_MEMORY_LIMIT.
 #[must_use]
@@ -268,11 +272,12 @@ pub unsafe extern "C" fn fz_decompress_box(
     }
 }
 
-/// The origin and the extent of a region. Rejects an overlap with `dst` and `result`, which the call writes.
+/// The origin and the extent of a region. Rejects an overlap with `dst` and `result`, which the call
+/// writes.
 ///
 /// # Safety
-/// Each pointer must be null or point to `ndim` numbers. Except for writes to `dst` and `result`, no code may change the numbers
-/// while the slices exist.
+/// Each pointer must be null or point to `ndim` numbers. Except for writes to `dst` and `result`, no
+/// code may change the numbers while the slices exist.
 pub(super) unsafe fn region_of<'a>(
     (origin, extent, ndim): (*const u64, *const u64, u32),
     dst: DeviceSlice,
@@ -301,7 +306,8 @@ pub(super) unsafe fn region_of<'a>(
 /// Restores a container, with a plan or without.
 ///
 /// # Safety
-/// Both regions must be memory of their lengths and must not overlap. No other code may use them during the call.
+/// Both regions must be memory of their lengths and must not overlap. No other code may use them
+/// during the call.
 pub(super) unsafe fn restore(
     plan: Option<&fz_plan>,
     workspace: Option<&mut fz_workspace>,

@@ -23,25 +23,29 @@ pub struct CUstream_st {
 /// cbindgen:ignore
 pub type fz_cuda_stream = *mut CUstream_st;
 
-/// Outcome of the work of an asynchronous call. The stream writes it, as the last part of the work,
-/// on success and on failure.
+/// Outcome of an asynchronous call, or of one array of a batch. On success and on failure, the
+/// stream writes the fz_result of an asynchronous call as the last part of the work. A blocking
+/// call for a batch writes the results before it returns.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct fz_result {
     /// On success, length of the container (compression) or of the array (decompression) in bytes. On
     /// failure 0.
     pub bytes: u64,
-    /// FZ_DST_TOO_SMALL: required capacity of `dst` in bytes. FZ_OUTLIER_CAPACITY: number of outliers
-    /// of the stage; set outlier_capacity to slightly more than `needed` / number of elements.
-    /// FZ_INVALID_ARGUMENT: the element that is farthest above the limit of stage huffman or bitpack,
-    /// as an unsigned integer; see fz_pipeline_finalize(). Otherwise 0.
+    /// - FZ_DST_TOO_SMALL: required capacity of `dst` in bytes.
+    /// - FZ_OUTLIER_CAPACITY: number of outliers of the stage. Set outlier_capacity to slightly
+    ///   more than `needed` / number of elements.
+    /// - FZ_INVALID_ARGUMENT: largest element in the input of stage huffman or bitpack, as an
+    ///   unsigned integer; see fz_pipeline_finalize(). In a result of fz_compress_batch(): 0.
+    /// - All other statuses: 0.
     pub needed: u64,
     /// An fz_status: FZ_OK, or the first failure of the work. Exception: FZ_CHECKSUM takes precedence
     /// over failures of stages.
     pub status: i32,
-    /// Index in the pipeline of the stage that failed. If one kernel executes several stages, it may
-    /// be the index of any of them. 0 also means that no stage failed: on success, and for failures
-    /// such as FZ_DST_TOO_SMALL, FZ_CHECKSUM, and defects of the header.
+    /// Index in the pipeline of the stage that failed. If one kernel executes several stages,
+    /// `stage` may be the index of any of these stages. `stage` is 0 on success, for failures that
+    /// belong to no stage (FZ_DST_TOO_SMALL, FZ_CHECKSUM, FZ_NULL_POINTER, defects of the header),
+    /// and in results of blocking calls.
     pub stage: u32,
 }
 
@@ -124,7 +128,9 @@ pub unsafe extern "C" fn fz_device_info(index: u32, device: *mut fz_device) -> i
 /// Parameters:
 ///   `plan`       In: encoder or decoder.
 ///   `workspace`  In/out: created for `plan`.
-///   `stream`     In: any stream of the context, as for fz_compress_async(). Must not be capturing.
+///   `stream`     In: any stream of the CUDA context in which you will use the workspace. NULL and
+///                the special streams denote the same contexts as for fz_compress_async(). Must not
+///                be capturing.
 ///
 /// The preparation applies to one workspace, and to all streams of the context of `stream`. If the
 /// workspace is already prepared in this context, the function does nothing.
@@ -187,11 +193,11 @@ pub unsafe extern "C" fn fz_plan_preload(
 ///                         streams of the primary context of GPU options->device, or of GPU 0 with
 ///                         FZ_DEVICE_AUTO.
 ///
-/// fz_compress() with the same plan writes the same container, except that this function writes
+/// fz_compress() with the same plan writes the same container. Exception: this function writes
 /// checksums only if options->checksum is 2.
 ///
-/// The work does not enlarge outlier lists: if the array has more outliers than the lists can
-/// store, it fails with FZ_OUTLIER_CAPACITY.
+/// The work does not enlarge outlier lists. If the array has more outliers than the lists can
+/// store, the work fails with FZ_OUTLIER_CAPACITY.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  `plan` is a decoder, options->device is FZ_DEVICE_CPU, or `stream`
@@ -202,10 +208,12 @@ pub unsafe extern "C" fn fz_plan_preload(
 ///   FZ_OUT_OF_MEMORY     Also if the workspace is not prepared, and too little device memory is
 ///                        free.
 ///   FZ_DEVICE            The driver rejected a request. A part of the work may be enqueued, and
-///                        the contents of `*result` are undefined. Synchronize `stream` before you
-///                        free or reuse the memory of the call. The workspace may be unprepared:
-///                        before a new capture, call fz_plan_preload() again. Do not launch graphs
-///                        that use the workspace.
+///                        the contents of `*result` are undefined. If `stream` is not capturing,
+///                        synchronize `stream` before you free or reuse the memory of the call. If
+///                        `stream` is capturing, end the capture and destroy the graph instead. In
+///                        both cases, the workspace may be unprepared: before a new capture, call
+///                        fz_plan_preload() again. You must not launch graphs that were captured
+///                        with the workspace before the failure.
 ///
 /// After a failure with any other status, nothing is enqueued, and `*result` is not written.
 ///
@@ -266,10 +274,10 @@ pub unsafe extern "C" fn fz_compress_async(
 /// `dst`, and `*result`.
 ///
 /// If options->checksum is not 0, the device compares the checksums of the container. Without
-/// checksums, it detects only impossible values. A code, an exact value, or an error bound changed
-/// to another possible value leads to wrong values, with status FZ_OK. If bytes may change in
-/// storage or in transit, compress with options->checksum 2; changed values then result in
-/// FZ_CHECKSUM.
+/// checksums, the device detects only impossible values. If a code, an exact value, or an error
+/// bound has changed to another possible value, the status is FZ_OK and the restored values are
+/// wrong. If bytes may change in storage or in transit, compress with options->checksum 2; changed
+/// values then result in FZ_CHECKSUM.
 ///
 /// If the status in `*result` is FZ_OK, fz_decompress() restores the same values, on the CPU and on
 /// a GPU. For a damaged container, the two functions may report different failures.
@@ -278,24 +286,24 @@ pub unsafe extern "C" fn fz_compress_async(
 ///   FZ_DST_TOO_SMALL     `dst_capacity_bytes` is less than the length of the array.
 ///   FZ_INVALID_ARGUMENT  `plan` is an encoder, options->device is FZ_DEVICE_CPU, or `stream`
 ///                        belongs to another GPU than options->device.
-///   FZ_UNSUPPORTED       A stage has no device code, or `plan` is from fz_plan_open() and the
-///                        header of its container is not encoded exactly as fzgm encodes it;
-///                        fz_decompress() restores such a container.
+///   FZ_UNSUPPORTED       A stage has no device code, or `plan` is from fz_plan_open() and its
+///                        container has a foreign header; see fz_plan_open().
 ///   FZ_MEMORY_LIMIT      The device memory of the decoder exceeds options->max_memory_bytes.
 ///
 /// Also returns FZ_PLAN_MISMATCH, FZ_OUT_OF_MEMORY, and FZ_DEVICE, as fz_compress_async() does.
-/// After a failure with a status other than FZ_DEVICE, nothing is enqueued, and `*result` is not
+/// After a failure with any other status than FZ_DEVICE, nothing is enqueued, and `*result` is not
 /// written.
 ///
 /// Reported in `*result`; the contents of `dst` are then undefined:
 ///   FZ_NOT_A_CONTAINER  The first 4 bytes are missing or are not those of the plan's form
 ///                       (fz_container).
-///   FZ_PLAN_MISMATCH    `plan` does not restore this container, the header is longer than
-///                       `container_capacity_bytes`, or a header field that the plan determines,
-///                       such as a parameter, has another value.
+///   FZ_PLAN_MISMATCH    `plan` does not restore this container, a header field has changed to a
+///                       value that `plan` does not accept, or the header is longer than
+///                       `container_capacity_bytes`.
 ///   FZ_CORRUPT          A length, an offset, an index, a table, or an error bound is impossible;
-///                       for example, the payload ends after `container_capacity_bytes`. An
-///                       impossible length may also result in FZ_PLAN_MISMATCH.
+///                       for example, the payload ends after `container_capacity_bytes`. Exception:
+///                       with a decoder from fz_plan_open(), an output that is longer than in the
+///                       opened container results in FZ_PLAN_MISMATCH.
 ///   FZ_CHECKSUM         A checksum does not match.
 #[must_use]
 #[unsafe(no_mangle)]

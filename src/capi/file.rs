@@ -103,9 +103,10 @@ pub unsafe extern "C" fn fz_decompress_file(
 /// Parameters:
 ///   `path`  In: a file that is one container.
 ///
-/// Containers of preset "fast": the call reads the header and the parts of the file that the region
-/// requires. If `dst` is host memory, the call allocates little more than 1 MiB, for files and
-/// regions of any size. Containers of other pipelines: the call reads the whole file.
+/// Containers of preset "fast", and arrays stored uncompressed: the call reads the header and the
+/// parts of the file that the region requires. If `dst` is host memory, the call allocates little
+/// more than 1 MiB, for files and regions of any size. Containers of other pipelines: the call reads
+/// the whole file.
 ///
 /// Returns:
 ///   FZ_FILE     The error text contains the path and the reason given by the system.

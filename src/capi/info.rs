@@ -37,11 +37,13 @@ pub struct fz_info {
     /// Mode of the error bound, an fz_mode. FZ_MODE_LOSSLESS: no stage is lossy. FZ_MODE_UNBOUNDED:
     /// lossy without a bound on the error.
     pub mode: i32,
-    /// Requested error bound; 0 if lossless. It has the precision of a double in FZM files, and of a
-    /// float in a compact frame and in the exact form of the reference (fz_options::strict).
+    /// Requested error bound; 0 if lossless. The bound has the precision of a double in FZM files,
+    /// and of a float in a compact frame and in the exact form of the reference
+    /// (fz_options::strict).
     pub bound: f64,
-    /// Values of this magnitude or above were stored exactly; infinity: no threshold. It has the
-    /// precision of `bound`.
+    /// Values of this magnitude or above were stored exactly; infinity: no threshold. The threshold
+    /// has the precision of `bound`. Exception: a compact frame of stage lorenzo_quant does not
+    /// record the threshold; this field is then infinity.
     pub outlier_threshold: f64,
 }
 
@@ -164,14 +166,16 @@ pub unsafe extern "C" fn fz_container_info_partial(
 ///   `container_bytes`  In: length of the whole container in bytes.
 ///   `pipeline`         Out: the pipeline.
 ///
-/// With the same options, this pipeline writes the same container for the same array, as far as the
-/// header records its parameters. The header does not record:
+/// The header does not record all parameters. If the original pipeline has the defaults of all
+/// unrecorded parameters, this pipeline writes the same container for the same array and options.
+/// The header of an FZM file does not record:
 /// - outlier_capacity;
-/// - the number of partitions of huffman;
-/// - the origin of value_base: set or computed;
-/// - fixed_step;
-/// - in a compact frame, the digits of the error bound after the seventh, and outlier_threshold of
-///   lorenzo_quant.
+/// - encode_mode of stage huffman;
+/// - fixed_step of stages fast, quantizer, and lorenzo_quant;
+/// - value_base: the pipeline computes the value from the array.
+///
+/// In addition, the header of a compact frame does not record the digits of the error bound after
+/// the seventh, and outlier_threshold of stage lorenzo_quant.
 ///
 /// If the container stores the array uncompressed, the pipeline consists of stage "stored".
 ///

@@ -14,14 +14,16 @@ use crate::{Container, Device, Generation, Options};
 pub struct fz_options {
     /// sizeof(fz_options), set by fz_options_init(); any other value is rejected.
     pub struct_bytes: u32,
-    /// 1 (default): the error bound is guaranteed for every bounded value; bounded values without a
-    /// code are stored exactly. 0: the arithmetic of the reference implementation; the error bound may
-    /// be exceeded.
+    /// 1 (default): the error bound is guaranteed for every bounded value. Bounded values without a
+    /// code are stored exactly. 0: the arithmetic of the reference implementation. The error bound
+    /// may be exceeded.
     ///
-    /// strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: files have
-    /// the bytes of the reference implementation. Such a file does not record the shape. It records
-    /// only one length, which includes padding. Every decoder restores a one-dimensional array of this
-    /// length. `dst` must hold fz_info::original_bytes, which includes the padding.
+    /// strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: the
+    /// file has the bytes of a file from the reference implementation. Such a file does not record
+    /// the shape. It records one length, which includes padding: zeros after the last element.
+    /// Every decoder, also one from fz_plan_decoder(), restores a one-dimensional array of this
+    /// length: the elements in order, followed by the padding. fz_info::original_bytes is this
+    /// length in bytes, and the smallest capacity of `dst`.
     pub strict: i32,
     /// Generation of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08.
     ///
@@ -35,16 +37,18 @@ pub struct fz_options {
     /// - 2: asynchronous calls write checksums too, which requires one more pass over the container.
     /// - 0: checksums are neither written nor compared.
     ///
-    /// Without checksums, decoders check every length, offset, and index, and do not detect changed
-    /// values. fz_decompress_region() and fz_decompress_preview() have their own rules.
+    /// Decoders check every length, offset, and index, also without checksums. Without checksums,
+    /// they do not detect a value that changed to another possible value. fz_decompress_region()
+    /// and fz_decompress_preview() do not use this option; their descriptions state when they
+    /// compare checksums.
     pub checksum: i32,
     /// Threads per call, at most 1024. 1 (default): the calling thread only. 0: one per core. The
     /// container does not depend on this option.
     pub threads: u32,
     /// Processor of the calls. The container does not depend on this option.
     /// - FZ_DEVICE_AUTO (default): a blocking call with device memory runs on the device of that
-    ///   memory, any other blocking call on the CPU. An asynchronous call runs on the GPU of its
-    ///   stream.
+    ///   memory. Any other blocking call runs on the CPU. An asynchronous call runs on the GPU of
+    ///   its stream. Blocking calls with memory of two GPUs fail with FZ_INVALID_ARGUMENT.
     /// - FZ_DEVICE_CPU: the CPU. Device memory and asynchronous calls fail with FZ_INVALID_ARGUMENT.
     /// - n >= 0: GPU n. Blocking calls copy host memory to the device and back. Blocking calls with
     ///   memory of another GPU, and asynchronous calls on a stream of another GPU, fail with
@@ -52,18 +56,22 @@ pub struct fz_options {
     pub device: i32,
     /// 0 (default) or 1. 1: The workspace of an encoder keeps a value base from call to call, and the
     /// bound of modes "noa" and "prel" refers to the kept base if it suits the array. The guarantee is
-    /// that of value 0. On a GPU, calls are faster; the container also depends on the earlier calls with
-    /// the workspace (docs/bounds.md). It applies to the stages fast and quantizer with strict 1. Other
+    /// that of value 0. On a GPU, calls with preset "pfpl" are faster; the container also depends on the
+    /// earlier calls with the workspace (docs/bounds.md). It applies to the stages fast and quantizer with strict 1. Other
     /// stages and decoders ignore it. Batches reject it.
     pub previous_base: i32,
-    /// Limit of the memory of a decoder in bytes. It applies to the workspace and, for preset "high"
-    /// on the CPU, to the memory that calls allocate in addition. If a decoder requires more memory,
-    /// its creation fails with FZ_MEMORY_LIMIT. The limit guards against containers made to exhaust
-    /// memory. 0 (default): for fz_plan_open(), 64 MiB plus 8 times the array size; for
-    /// fz_plan_decoder(), no limit.
+    /// Limit of the memory of a decoder in bytes. The limit guards against containers made to
+    /// exhaust memory. If a decoder requires more memory, its creation fails with FZ_MEMORY_LIMIT.
+    /// 0 (default): the limit is 64 MiB plus 8 times the array size. Exception: decoders from
+    /// fz_plan_decoder() then have no limit.
     ///
-    /// With FZ_DEVICE_AUTO, the creation of a decoder does not check its device memory. If this memory
-    /// exceeds the limit, every call that uses the decoder on a GPU fails with FZ_MEMORY_LIMIT.
+    /// The limit applies to the workspace. On the CPU, stage "multilevel" (preset "high") and stage
+    /// "exact" allocate memory in calls; for these stages, the limit applies to the sum of the
+    /// workspace and this memory.
+    ///
+    /// With FZ_DEVICE_AUTO, the creation of a decoder does not check its device memory. If the
+    /// device memory exceeds the limit, every call that uses the decoder on a GPU fails with
+    /// FZ_MEMORY_LIMIT.
     pub max_memory_bytes: u64,
 }
 

@@ -76,6 +76,9 @@ pub unsafe extern "C" fn fz_pipeline_free(pipeline: *mut fz_pipeline) {
 /// Adds a stage with default parameters. A stage without a connected input reads the array. The
 /// container stores each output that no stage reads.
 ///
+/// Presets set other parameters than the defaults: for the parameters of a preset, call
+/// fz_pipeline_from_preset() and fz_pipeline_to_text().
+///
 /// Parameters:
 ///   `stage_name`  In: name of the stage; fz_stage_info() returns all names.
 ///   `stage`       Out: index of the stage, 0 for the first. May be NULL.
@@ -110,7 +113,8 @@ pub unsafe extern "C" fn fz_pipeline_add_stage(
 /// `consumer`.
 ///
 /// An output may be connected to several stages. fz_pipeline_stage_port() returns the names of
-/// ports, such as "codes". fz_pipeline_finalize() checks that the connections have no cycle.
+/// ports. The first output port is "codes" for the stages quantizer, lorenzo_quant, and ginterp, and
+/// "output" for most others. fz_pipeline_finalize() checks that the connections have no cycle.
 ///
 /// Returns:
 ///   FZ_UNKNOWN_NAME      The producer has no such port. The error text lists the ports of the

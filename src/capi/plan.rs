@@ -80,17 +80,18 @@ impl fz_plan {
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  An option is out of range, the array has more than 2^56 bytes, or no GPU
 ///                        has the number options->device.
+///   FZ_UNSUPPORTED       A stage does not support a parameter. Also if options->device is the
+///                        number of a GPU, and a stage has no device code. This status does not
+///                        require a GPU.
 ///   FZ_NO_DEVICE         options->device is the number of a GPU, and no GPU can be used.
-///   FZ_UNSUPPORTED       A stage does not support a parameter, or options->device is the number of
-///                        a GPU and a stage has no device code. In the second case, no GPU is
-///                        required: this status takes precedence over FZ_NO_DEVICE.
 ///   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
 ///
-/// The function detects all defects of a pipeline and of its fit to the array. Exception: two limits
-/// depend on the values of the array, and the compression checks them:
-/// - the parameters of stages huffman and bitpack limit the elements of their input. If an element
-///   is above the limit, the compression fails with FZ_INVALID_ARGUMENT;
-/// - outlier lists have a capacity; see fz_compress().
+/// The function detects every defect of the pipeline. It also detects that the pipeline cannot
+/// process arrays of this type and shape. Exceptions are two limits on values, which the compression
+/// checks:
+/// - The parameters of stages huffman and bitpack limit the elements of their input. If an element
+///   is above the limit, the compression fails with FZ_INVALID_ARGUMENT.
+/// - Outlier lists have a capacity; see fz_compress().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_finalize(
@@ -111,12 +112,9 @@ pub unsafe extern "C" fn fz_pipeline_finalize(
     })
 }
 
-/// Creates a decoder for the containers of `encoder`. The decoder restores every container of
-/// `encoder` and has its options. fz_decompress() without a plan creates a decoder in each call;
-/// with this decoder, the work is done once.
-///
-/// Exception: an FZM file records the capacity of its outlier lists. If fz_compress() enlarged the
-/// lists, fz_decompress_async() reports FZ_PLAN_MISMATCH. fz_decompress() restores such a file.
+/// Creates a decoder for the containers of `encoder`, with the options of `encoder`.
+/// fz_decompress() and fz_decompress_async() with this decoder restore every container of
+/// `encoder`. fz_decompress() without a plan creates a decoder in each call.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  `encoder` is a decoder.
@@ -133,7 +131,8 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
     })
 }
 
-/// Creates a decoder from the header of a container. Checksums are not compared.
+/// Creates a decoder from the header of a container. This call does not compare checksums; calls
+/// with the decoder compare them if options->checksum is not 0.
 ///
 /// Parameters:
 ///   `container`        In: the container. If it is in device memory, the call copies only its
@@ -143,26 +142,32 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///                      max_memory_bytes are used.
 ///   `decoder`          Out: the plan.
 ///
-/// The decoder has enough memory for this container. It is guaranteed to restore:
+/// The decoder has enough memory for this container. For all containers of an encoder, use
+/// fz_plan_decoder() instead. The decoder is guaranteed to restore:
 /// - this container;
 /// - containers with the same pipeline, parameters, element type, shape, and form (fz_container),
-///   if no output of a stage, such as its codes or outlier lists, is longer than in this container;
+///   if no output of a stage, such as its codes or outlier lists, is longer than in this container.
+///   Value ranges and tuned parameters, which an encoder computes from the array, may differ;
 /// - containers of the same form that store an array of the same element type and shape
 ///   uncompressed.
 ///
-/// Value ranges and tuned parameters, which an encoder computes from the array, may differ. For any
-/// other container, fz_decompress() and fz_decompress_async() result in FZ_PLAN_MISMATCH. Exception:
-/// if only the form differs, fz_decompress() restores the container. If the form differs,
-/// fz_decompress_async() reports FZ_NOT_A_CONTAINER. For all containers of an encoder, use
-/// fz_plan_decoder().
+/// For a container of the other form, fz_decompress_async() reports FZ_NOT_A_CONTAINER. For other
+/// containers of the same form, it reports FZ_PLAN_MISMATCH, and fz_decompress() returns
+/// FZ_PLAN_MISMATCH. If only the form differs, fz_decompress() restores the container. If the
+/// form differs and stage outputs are longer, it either restores the container or returns
+/// FZ_PLAN_MISMATCH. If anything else differs, it returns FZ_PLAN_MISMATCH.
 ///
-/// fz_decompress_async() reads only headers encoded exactly as fzgm encodes them. If the header of
-/// the opened container is encoded differently, as in some files of other programs,
-/// fz_decompress_async() returns FZ_UNSUPPORTED.
+/// A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
+/// other programs. Only the host reads foreign headers. If the opened container has a foreign
+/// header, fz_decompress_async() with the decoder returns FZ_UNSUPPORTED. If the opened container
+/// has no foreign header, and a later container has one, fz_decompress_async() reports
+/// FZ_PLAN_MISMATCH for the later container. fz_decompress() restores containers with foreign
+/// headers.
 ///
 /// Returns:
-///   FZ_INVALID_ARGUMENT  An option is out of range, no GPU has the number options->device, or
-///                        fz_options::device does not permit the memory of the container.
+///   FZ_INVALID_ARGUMENT  An option is out of range, or no GPU has the number options->device. Also
+///                        if `container` is in device memory, and options->device is FZ_DEVICE_CPU
+///                        or another GPU.
 ///   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED, FZ_MEMORY_LIMIT.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -185,7 +190,7 @@ pub unsafe extern "C" fn fz_plan_open(
 /// Frees a plan. NULL is permitted. Do not free a plan while a function is using it.
 ///
 /// Afterwards, new calls must not use workspaces of the plan. Enqueued work and captured graphs may
-/// still use them. Workspaces may be freed before or after the plan.
+/// still use these workspaces. Workspaces may be freed before or after the plan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_plan_free(plan: *mut fz_plan) {
     // SAFETY: the caller's promise.

@@ -114,8 +114,8 @@ pub struct fz_fill {
 
 /// Searches an array for undeclared fill values, such as 1e20 among values near 1.
 ///
-/// In the modes "noa" and "prel", such a value makes the bound so large that all other values are
-/// lost, unless outlier_threshold is at most its magnitude. docs/fill-values.md of the sources
+/// If outlier_threshold is above the magnitude of such a value, the value makes the bound of modes
+/// "noa" and "prel" so large that all other values are lost. docs/fill-values.md of the sources
 /// defines when a value is suspected.
 ///
 /// Parameters:

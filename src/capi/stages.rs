@@ -61,7 +61,8 @@ pub struct fz_parameter {
     pub high: f64,
     /// Default value; for a word, its index in the choices.
     pub default_value: f64,
-    /// Value in the pipeline; for a stage of the library, the default.
+    /// Value in the pipeline; for a stage of the library, the default. -1 for mode "rel" of a
+    /// stage that rejects this mode.
     pub value: f64,
     /// 1: the value must be greater than `low`. 0: `low` is permitted.
     pub low_excluded: u32,
@@ -344,8 +345,7 @@ fn parameter_info(args: &Args, parameter: u32, place: Out<fz_parameter>) -> FfiR
         Kind::Flag => (fz_parameter_kind::FZ_PARAMETER_FLAG, 0.0, 1.0, vec![]),
         Kind::Choice(words) => {
             let last = words.len().saturating_sub(1) as f64;
-            let words = words.iter().map(ToString::to_string).collect();
-            (fz_parameter_kind::FZ_PARAMETER_WORD, 0.0, last, words)
+            (fz_parameter_kind::FZ_PARAMETER_WORD, 0.0, last, words.iter().map(ToString::to_string).collect())
         }
         Kind::Names { most } => (fz_parameter_kind::FZ_PARAMETER_NAMES, 1.0, most as f64, vec![]),
     };
@@ -375,7 +375,7 @@ fn number(value: &Setting, kind: Kind) -> f64 {
         (Setting::Int(v), _) => *v as f64,
         (Setting::Flag(v), _) => f64::from(u8::from(*v)),
         (Setting::Choice(word), Kind::Choice(words)) => {
-            words.iter().position(|w| w == word).unwrap_or_default() as f64
+            words.iter().position(|w| w == word).map_or(-1.0, |i| i as f64)
         }
         (Setting::Choice(_), _) => 0.0,
         (Setting::Names(_) | Setting::Given(_), _) => value.to_string().split('+').count() as f64,

@@ -11,7 +11,8 @@ pub const FZ_ABI_VERSION: u32 = 0;
 /// Largest number of dimensions of an array.
 pub const FZ_MAX_DIMS: u32 = 8;
 
-/// In place of the index of a stage: every stage that has the parameter. The header writes it as UINT32_MAX.
+/// In place of the index of a stage: every stage that has the parameter. The header writes it as
+/// UINT32_MAX.
 ///
 /// cbindgen:ignore
 pub const FZ_EVERY_STAGE: u32 = u32::MAX;
@@ -67,7 +68,8 @@ pub enum fz_status {
     /// processes (ulimit -u).
     FZ_NO_THREADS = 44,
     /// No GPU can be used: no driver, a driver that is too old, no GPU, a GPU that is too old, a
-    /// library without kernels, FZGM_DISABLE_CUDA=1 in the environment, or a child of fork().
+    /// library without kernels, FZGM_DISABLE_CUDA=1 in the environment, or a child of a fork() whose
+    /// parent had started CUDA.
     FZ_NO_DEVICE = 50,
     /// A CUDA driver call failed; the error text contains its name and number. CUDA reports failures
     /// of kernels late: the failed kernel may be one of your own.
@@ -144,32 +146,33 @@ impl fz_mode {
 }
 
 /// Forms of compressed bytes, passed as int32_t. Both forms are self-describing: decompression
-/// requires no other information.
+/// requires no other information. Exception: an FZM file with the bytes of the reference
+/// implementation does not record the shape; see fz_options::strict.
 #[repr(C)]
 pub enum fz_container {
-    /// FZM 3.1, the file format. Its header has about 2 KiB. Every program that reads FZM can read
-    /// it.
+    /// FZM 3.1, the file format. Its header has about 2 KiB. fzgm reads it, and so does every
+    /// program for FZM 3.1 that supports the stages and the generation of the file; see
+    /// fz_generation.
     FZ_CONTAINER_FZM = 0,
     /// Compact frame, for small arrays and messages. Its header has about 100 bytes. Only fzgm reads
     /// it.
     FZ_CONTAINER_COMPACT = 1,
 }
 
-/// Generations of FZM files, passed as int32_t. They differ in the form of the stage parameters in
-/// the header. fzgm reads all generations.
+/// Generations of FZM files, passed as int32_t. Generations differ in the stage parameters in the
+/// header, and in the outputs that some stages store. fzgm reads all generations.
 #[repr(C)]
 pub enum fz_generation {
     /// Current generation.
     FZ_GENERATION_2026_08 = 0,
-    /// Previous generation, for older readers.
+    /// Previous generation, for programs that do not read the current generation.
     FZ_GENERATION_2026_05 = 1,
 }
 
 /// Values of options->device that are not the number of a GPU.
 #[repr(C)]
 pub enum fz_device_choice {
-    /// A blocking call with device memory runs on the device of that memory. Any other blocking call
-    /// runs on the CPU. An asynchronous call runs on the GPU of its stream.
+    /// The memory or the stream of a call selects the processor; see fz_options::device.
     FZ_DEVICE_AUTO = -1,
     /// All calls run on the CPU.
     FZ_DEVICE_CPU = -2,
@@ -187,8 +190,9 @@ pub enum fz_parameter_kind {
     /// One of a set of words; set with fz_pipeline_set_string().
     FZ_PARAMETER_WORD = 3,
     /// Names separated by +, each consisting of letters, digits, _, -, and .; set with
-    /// fz_pipeline_set_string(). `low` and `high` limit the number of names, `value` is their
-    /// number, and `value_text` may be truncated.
+    /// fz_pipeline_set_string(). In fz_parameter, `low` and `high` are the smallest and the largest
+    /// number of names that the parameter accepts, and `value` is the number of its names in the
+    /// pipeline. `value_text` may be truncated.
     FZ_PARAMETER_NAMES = 4,
 }
 

@@ -9,8 +9,25 @@ use super::handle::{Out, handle, out, region, text};
 use super::pipeline::fz_pipeline;
 use crate::{Error, Pipeline, Result};
 
-/// Creates a pipeline from TOML text. The schema is that of FZGPUModules, which docs/pipelines.md
-/// of the sources describes. fz_pipeline_to_toml() writes any pipeline in this form.
+/// Creates a pipeline from TOML text. The schema is that of FZGPUModules; docs/pipelines.md of the
+/// sources describes it. fz_pipeline_to_toml() writes any pipeline in this form. Example:
+///
+/// ```toml
+/// [[stage]]
+/// name = "q"
+/// type = "Quantizer"
+/// mode = "abs"
+/// error_bound = 1e-3
+///
+/// [[stage]]
+/// name = "d"
+/// type = "Difference"
+/// inputs = [{ from = "q", port = "codes" }]
+/// ```
+///
+/// The order of the stages does not connect them. An omitted port is "output". Omitted parameters
+/// have the defaults of the schema. The following defaults differ from those of stages: `mode` of
+/// stage quantizer is "rel", and `zigzag_codes` of stage lorenzo_quant is false.
 ///
 /// Parameters:
 ///   `toml`      In: the TOML text.
@@ -55,8 +72,8 @@ pub unsafe extern "C" fn fz_pipeline_from_text(chain: *const c_char, pipeline: *
 /// Writes a pipeline as TOML. fz_pipeline_from_toml() creates the same pipeline from it.
 ///
 /// Parameters:
-///   `toml`                 Out: the text with its terminating zero. NULL with a capacity of 0: the
-///                          function only determines the length.
+///   `toml`                 Out: the text with its terminating zero. If the capacity is 0, `toml`
+///                          may be NULL: the function writes `*toml_bytes` and returns FZ_OK.
 ///   `toml_capacity_bytes`  In: capacity of `toml` in bytes, including the zero. Nothing is written
 ///                          beyond it.
 ///   `toml_bytes`           Out: length of the text in bytes, including the zero.

@@ -13,17 +13,17 @@ use super::plan::{Task, fz_plan};
 use crate::{DeviceSlice, Workspace};
 
 /// Memory that calls use while they run, created for one plan. Calls may use a workspace one after
-/// another, but not at the same time. Create it with fz_workspace_new() or
+/// another, but not at the same time. Create a workspace with fz_workspace_new() or
 /// fz_workspace_from_buffer(); free it with fz_workspace_free(). The description of
 /// fz_workspace_from_buffer() lists the memory that calls allocate in addition.
 ///
-/// If options->device is the number of a GPU, the workspace is device memory. Otherwise it is host
-/// memory. With FZ_DEVICE_AUTO, the first call on a GPU, or fz_plan_preload(), adds device memory.
-/// A blocking call on a GPU adds device memory for copies of arrays and containers in host memory;
-/// the workspace keeps it.
+/// If options->device is the number of a GPU, the workspace is device memory. Otherwise the
+/// workspace is host memory. With FZ_DEVICE_AUTO, the first call on a GPU, or fz_plan_preload(),
+/// adds device memory. If a blocking call on a GPU has arrays or containers in host memory, the
+/// call adds device memory for copies of them. The workspace keeps all added memory.
 ///
 /// Device memory belongs to one CUDA context. A call in another context waits for earlier work,
-/// frees this memory, and allocates memory in the other context.
+/// frees the device memory of the workspace, and allocates memory in the other context.
 pub struct fz_workspace {
     pub(super) inner: Workspace,
     plan: Arc<()>,
@@ -60,7 +60,8 @@ impl fz_workspace {
         Ok(fz_workspace { inner, plan: plan.identity.clone(), process: process::id(), buffer })
     }
 
-    /// The memory for a call with `plan` that reads and writes `touched`, each with the name of its parameter.
+    /// The memory for a call with `plan` that reads and writes `touched`, each with the name of its
+    /// parameter.
     pub(super) fn serve(
         &mut self,
         plan: &fz_plan,
@@ -113,8 +114,9 @@ pub unsafe extern "C" fn fz_workspace_bytes(plan: *const fz_plan, bytes: *mut u6
 /// Creates a workspace for calls with this plan.
 ///
 /// If options->device is the number of a GPU, the function also prepares the workspace, as
-/// fz_plan_preload() does. It uses the current context of the thread if that context belongs to the
-/// GPU. Otherwise it uses the primary context, which is the context of the CUDA runtime.
+/// fz_plan_preload() does. The function uses the current context of the thread if that context
+/// belongs to the GPU. Otherwise the function uses the primary context, which is the context of the
+/// CUDA runtime.
 ///
 /// Returns:
 ///   FZ_NO_THREADS.
@@ -131,35 +133,40 @@ pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut 
 /// Creates a workspace for calls with this plan, in host memory of the caller.
 ///
 /// Parameters:
-///   `buffer`        In: host memory of any alignment and contents. It must remain valid until
-///                   fz_workspace_free(). Until then, only the workspace may use it.
-///                   fz_workspace_free() does not free it.
+///   `buffer`        In: host memory of any alignment and contents. The buffer must remain valid
+///                   until fz_workspace_free(). Until then, only the workspace may use the buffer.
+///                   fz_workspace_free() does not free the buffer.
 ///   `buffer_bytes`  In: size of the buffer in bytes, at least fz_workspace_bytes().
 ///   `workspace`     Out: the workspace.
 ///
 /// If an array, a container, or an output parameter of a call overlaps the buffer, the call fails
 /// with FZ_INVALID_ARGUMENT. The function does not detect that another workspace uses the buffer.
 ///
-/// Blocking calls with this workspace do not enlarge outlier lists: an array with more outliers
-/// than the lists can store results in FZ_OUTLIER_CAPACITY.
+/// Blocking calls with this workspace do not enlarge outlier lists. If an array has more outliers
+/// than the lists can store, the call returns FZ_OUTLIER_CAPACITY.
 ///
-/// A call on the CPU, with a workspace of fz_workspace_new() or of this function, allocates at most
-/// the sum of:
+/// A call on the CPU, with a workspace from fz_workspace_new() or from this function, also
+/// allocates memory outside the workspace. The amount is at most the sum of:
 /// - headers and small buffers: less than 128 KiB, and less than 64 KiB for each additional thread;
 /// - tables: less than 1/500 of the array size;
 /// - stage quantizer with outlier lists: 2 MiB;
 /// - stage ginterp: 1 MiB per thread;
 /// - stage huffman: 20 bytes per entry of the code book (`bklen`), and 4 bytes per entry and
 ///   thread;
-/// - stage lorenzo_quant: up to four times the size of the outlier lists, while it sorts outliers;
-/// - stage multilevel (preset "high"): up to about 7 times the array size, for codes and restored
-///   values;
-/// - with a workspace of fz_workspace_new(): larger outlier lists, if the lists of the plan are
-///   full;
+/// - stage lorenzo_quant: four times the size of the outlier lists, while it sorts outliers;
 /// - fz_compress_file(): fz_max_compressed_bytes();
 /// - fz_decompress_file(): the length of the file.
 ///
-/// With FZ_DEVICE_AUTO, calls on a GPU may use the workspace too; they add device memory to it.
+/// Two cases require more memory, in addition to this sum:
+/// - Stage "multilevel" (preset "high") usually allocates about 7 times the array size, and stage
+///   "exact" several times the array size. These are estimates: no upper limit is guaranteed.
+/// - If the lists of a workspace from fz_workspace_new() are full, the call allocates a second
+///   workspace with larger lists. If lists of another stage are then full, the call allocates a
+///   third one, and so on for each stage with outlier lists. All exist until the call returns. Each
+///   of them has at most the fz_workspace_bytes() of a plan with outlier_capacity 1.
+///
+/// With FZ_DEVICE_AUTO, calls on a GPU may also use the workspace; they add device memory to the
+/// workspace.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  The buffer is too small, or options->device of the plan is the number of
@@ -191,11 +198,12 @@ pub unsafe extern "C" fn fz_workspace_from_buffer(
 
 /// Frees a workspace. NULL is permitted.
 ///
-/// All enqueued work that uses the workspace must have completed before. Graphs that contain a call
-/// with the workspace must not be launched afterwards. If the workspace has device memory, the
-/// function may wait for earlier work on the device. If the CUDA context of the workspace no longer
-/// exists, for example after cudaDeviceReset() or at the end of the process, the function frees
-/// only the host memory.
+/// All enqueued work that uses the workspace must be complete before the call. Graphs that contain
+/// a call with the workspace must not be launched afterwards. If the workspace has device memory,
+/// the function may wait for earlier work on the device.
+///
+/// If the CUDA context of the workspace no longer exists, for example after cudaDeviceReset() or at
+/// the end of the process, the function frees only the host memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_workspace_free(workspace: *mut fz_workspace) {
     // SAFETY: the caller's promise.

@@ -184,7 +184,7 @@ impl Decoder {
         })
     }
 
-    /// The decoder that a container of this header is for: this one, or one of stored arrays.
+    /// The decoder that a container of this header requires: `None` for this one, or a new one for stored arrays and other padded lengths.
     pub(super) fn serving(&self, header: &Header) -> Result<Option<Decoder>> {
         let (is, be) = (&header.bound.array, self.array());
         if is != be {
@@ -196,10 +196,12 @@ impl Decoder {
                 be.dims()
             )));
         }
-        if header.bound.pipeline == self.bound.pipeline && header.padded == self.bound.padded_bytes() {
+        let same = header.bound.pipeline == self.bound.pipeline;
+        if same && header.padded == self.bound.padded_bytes() {
             return Ok(None);
         }
-        if header.bound.pipeline.is_identity() {
+        // The plan is of one padded length, and containers of the two forms may differ in it.
+        if same || header.bound.pipeline.is_identity() {
             return Decoder::of_header(header, &self.options).map(Some);
         }
         Err(Error::PlanMismatch(

@@ -29,7 +29,7 @@ pub use encoder::Encoder;
 pub(crate) use preview::restore_preview;
 pub use preview::{decompress_preview, preview_array};
 pub use region::decompress_region;
-pub(crate) use region::restore_region;
+pub(crate) use region::{region_bytes, restore_region};
 
 /// Options of a whole plan.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! A part of an array from a container.
 
-use crate::base::array::MAX_DIMS;
+use crate::base::array::{Array, MAX_DIMS};
 use crate::base::byte_source::Source;
 use crate::base::environment::in_default_environment;
 use crate::base::error::{Error, Result};
@@ -39,29 +39,7 @@ pub(crate) fn restore_region(
     dst: &mut [u8],
 ) -> Result<usize> {
     let (dtype, dims) = (header.bound.array.dtype(), header.bound.array.dims());
-    for (what, given) in [("origin", origin), ("extent", extent)] {
-        if given.len() != dims.len() {
-            let expected = format!("{}, that of the array", dims.len());
-            return Err(Error::argument(
-                format!("number of dimensions of the {what}"),
-                given.len(),
-                expected,
-            ));
-        }
-    }
-    for (d, &length) in dims.iter().enumerate() {
-        let end = origin[d].checked_add(extent[d]).filter(|end| *end <= length);
-        if end.is_none() {
-            let got = format!("{} elements from {} on in dimension {d}", extent[d], origin[d]);
-            return Err(Error::argument(
-                "region",
-                got,
-                format!("a range within the {length} elements of the dimension"),
-            ));
-        }
-    }
-    // Not above the bytes of the array.
-    let need = if extent.contains(&0) { 0 } else { extent.iter().product::<u64>() * dtype.bytes() } as usize;
+    let need = region_bytes(&header.bound.array, origin, extent)?;
     let have = dst.len();
     let dst = dst.get_mut(..need).ok_or(Error::DstTooSmall { need: need as u64, have: have as u64 })?;
     if need == 0 {
@@ -101,6 +79,34 @@ pub(crate) fn restore_region(
         rest = more;
     }
     Ok(need)
+}
+
+/// Bytes of a region, which must be inside the array.
+pub(crate) fn region_bytes(array: &Array, origin: &[u64], extent: &[u64]) -> Result<usize> {
+    let (dtype, dims) = (array.dtype(), array.dims());
+    for (what, given) in [("origin", origin), ("extent", extent)] {
+        if given.len() != dims.len() {
+            let expected = format!("{}, that of the array", dims.len());
+            return Err(Error::argument(
+                format!("number of dimensions of the {what}"),
+                given.len(),
+                expected,
+            ));
+        }
+    }
+    for (d, &length) in dims.iter().enumerate() {
+        let end = origin[d].checked_add(extent[d]).filter(|end| *end <= length);
+        if end.is_none() {
+            let got = format!("{} elements from {} on in dimension {d}", extent[d], origin[d]);
+            return Err(Error::argument(
+                "region",
+                got,
+                format!("a range within the {length} elements of the dimension"),
+            ));
+        }
+    }
+    // Not above the bytes of the array.
+    Ok(if extent.contains(&0) { 0 } else { extent.iter().product::<u64>() * dtype.bytes() } as usize)
 }
 
 /// The source of a region.

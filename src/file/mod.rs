@@ -3,6 +3,7 @@
 #[cfg(feature = "files")]
 mod atomic;
 mod container;
+pub mod series;
 pub mod slabs;
 #[cfg(feature = "capi")]
 mod whole;

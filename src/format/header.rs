@@ -15,6 +15,9 @@ use std::ops::Range;
 /// The first bytes of a slab file, whose slabs are containers.
 pub const SLAB_FILE_MAGIC: [u8; 4] = *b"FZS1";
 
+/// The first bytes of a series, whose slabs are containers.
+pub const SERIES_MAGIC: [u8; 4] = *b"FZS2";
+
 /// Information on the origin of a container that is not needed to read it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Requested {
@@ -205,6 +208,9 @@ fn read_given(container: &[u8], given: Given) -> Result<Header> {
         Some(magic) if *magic == compact::MAGIC => compact::read(container, given),
         Some(magic) if *magic == SLAB_FILE_MAGIC => Err(Error::NotAContainer(
             "it is a slab file, which contains several containers; read it with fzgm::slabs or `fzgm decompress`".into(),
+        )),
+        Some(magic) if *magic == SERIES_MAGIC => Err(Error::NotAContainer(
+            "it is a series, which contains several containers; read it with fzgm::series, fz_series_open() or `fzgm decompress --step`".into(),
         )),
         Some(magic) => Err(Error::NotAContainer(format!(
             "it starts with the bytes {:#010x}",

@@ -13,8 +13,8 @@ mod pipeline_of;
 mod plan_tables;
 mod template;
 
-pub use header::SLAB_FILE_MAGIC;
 pub(crate) use header::{Header, read, read_from, read_front};
+pub use header::{SERIES_MAGIC, SLAB_FILE_MAGIC};
 pub(crate) use info::describe;
 pub use info::{Info, SegmentInfo, StageInfo, info, info_partial};
 pub use pipeline_of::pipeline_of;

@@ -151,6 +151,10 @@ fn parts(template: &Template, named: &dyn Fn(Val) -> Val) -> Parts {
                 p.mask.resize(p.blank.len(), 0xff);
                 continue;
             }
+            Piece::Capacity(capacity) => {
+                p.blank.extend_from_slice(&capacity.to_le_bytes());
+                8
+            }
             Piece::Fixed(f, width) => {
                 let row = field(*f, at, *width, named);
                 let same = |r: &FieldRow| (r.what, r.index, r.detail) == (row.what, row.index, row.detail);

@@ -26,6 +26,8 @@ pub(super) enum Piece {
     Bytes(Vec<u8>),
     /// Bytes that no reader needs: the request of the encoder's caller. They do not follow from the rest.
     Informational(Vec<u8>),
+    /// Capacity of an outlier list, in 8 bytes. No reader needs it, and containers of one encoder may differ in it.
+    Capacity(u64),
     Fixed(Field, usize),
     Varint(Field),
     /// Four bytes for a checksum, zero until everything else is in place.
@@ -84,6 +86,10 @@ impl Template {
         self.pieces.push(Piece::Informational(w.0));
     }
 
+    pub(super) fn capacity(&mut self, capacity: u64) {
+        self.pieces.push(Piece::Capacity(capacity));
+    }
+
     pub(super) fn fixed(&mut self, field: Field, width: usize) {
         self.pieces.push(Piece::Fixed(field, width));
     }
@@ -116,6 +122,7 @@ impl Template {
     pub(crate) fn header_bound(&self) -> u64 {
         let piece = |p: &Piece| match p {
             Piece::Bytes(b) | Piece::Informational(b) => b.len() as u64,
+            Piece::Capacity(_) => 8,
             Piece::Fixed(_, width) => *width as u64,
             Piece::Varint(_) => 10,
             Piece::Crc(_) => 4,
@@ -130,6 +137,7 @@ impl Template {
         for piece in &self.pieces {
             match piece {
                 Piece::Bytes(b) | Piece::Informational(b) => w.bytes(b),
+                Piece::Capacity(capacity) => w.u64(*capacity),
                 Piece::Fixed(field, width) => {
                     let mut bytes = [0; 8];
                     self.field(*field, report, &mut bytes[..*width])?;
@@ -213,6 +221,7 @@ impl Template {
         for piece in &self.pieces {
             let bytes = match piece {
                 Piece::Bytes(b) | Piece::Informational(b) => b.len(),
+                Piece::Capacity(_) => 8,
                 Piece::Fixed(_, width) => *width,
                 // The length of a number shows in its bytes: the last one has the high bit clear.
                 Piece::Varint(_) => 1 + header[at..].iter().take_while(|&&b| b & 0x80 != 0).count(),
@@ -224,7 +233,7 @@ impl Template {
         places
     }
 
-    /// True if the completed template is this header, except for checksums and informational fields.
+    /// True if the completed template is this header, except for checksums, capacities, and informational fields.
     pub(super) fn matches(&self, report: &Report<'_>, header: &[u8]) -> Result<bool> {
         let mut own = vec![];
         self.header(report, &mut own)?;
@@ -232,7 +241,7 @@ impl Template {
             return Ok(false);
         }
         for (at, piece) in self.places(&own) {
-            if let Piece::Crc(_) | Piece::Informational(_) = piece {
+            if let Piece::Crc(_) | Piece::Capacity(_) | Piece::Informational(_) = piece {
                 own[at.clone()].copy_from_slice(&header[at]);
             }
         }

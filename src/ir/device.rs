@@ -42,6 +42,8 @@ pub(crate) struct KernelLaunch {
 pub(crate) struct DeviceLaunch {
     /// One after the other.
     pub launches: Vec<KernelLaunch>,
+    /// The launches for the arrays of a batch, if they differ.
+    pub batched: Option<Vec<KernelLaunch>>,
     /// Bytes of [`LaunchArgs::zeroed`].
     pub zeroed: u64,
     /// Bytes of [`LaunchArgs::scratch`].
@@ -104,6 +106,11 @@ impl DeviceLaunch {
     ) -> DeviceLaunch {
         self.launches.push(KernelLaunch { entry, grid: grid.max(1), block, tag });
         self
+    }
+
+    /// With one function in place of all of them for the arrays of a batch.
+    pub(crate) fn batched(self, entry: &'static str, grid: u64, block: u32) -> DeviceLaunch {
+        DeviceLaunch { batched: Some(DeviceLaunch::one(entry, grid, block).launches), ..self }
     }
 
     /// With memory.

@@ -36,12 +36,21 @@ pub(crate) struct DeviceStep {
     pub launches: Vec<KernelLaunch>,
     /// The functions of the second try, which run after all steps.
     pub second_try: Vec<KernelLaunch>,
+    /// Its functions for the arrays of a batch, if they differ.
+    pub batched: Option<Vec<KernelLaunch>>,
     /// Where its zeroed memory starts, among that of all steps.
     pub zeroed_at: u64,
     /// The same of the second try.
     pub second_zeroed_at: u64,
     /// Its working memory, a value like any other.
     pub scratch: Option<Val>,
+}
+
+impl DeviceStep {
+    /// Its functions, for one array or for the arrays of a batch.
+    pub(crate) fn launches(&self, batch: bool) -> &[KernelLaunch] {
+        self.batched.as_ref().filter(|_| batch).unwrap_or(&self.launches)
+    }
 }
 
 /// A kernel fused to a step. Its inputs but the first are the last inputs of the step.

@@ -41,7 +41,8 @@ pub(super) fn select_kernels(g: &mut Graph, steps: &mut [Step]) -> Result<u64> {
     // the last one: other kernels cannot run twice.
     let twice = found.len() == 2 && found.iter().all(|launch| launch.tries.is_some());
     let mut zeroed = 0;
-    for (step, DeviceLaunch { launches, zeroed: own, scratch, tries }) in steps.iter_mut().zip(found) {
+    for (step, DeviceLaunch { launches, batched, zeroed: own, scratch, tries }) in steps.iter_mut().zip(found)
+    {
         let scratch = (scratch > 0).then(|| {
             g.values.push(Value {
                 edge: EdgeType::fixed(DType::U8, scratch),
@@ -58,7 +59,8 @@ pub(super) fn select_kernels(g: &mut Graph, steps: &mut [Step]) -> Result<u64> {
             Some(tries) => (tries.first, tries.second),
             None => (launches, vec![]),
         };
-        step.device = DeviceStep { launches, second_try, zeroed_at: zeroed, second_zeroed_at, scratch };
+        step.device =
+            DeviceStep { launches, batched, second_try, zeroed_at: zeroed, second_zeroed_at, scratch };
         zeroed = second_zeroed_at + own;
     }
     Ok(zeroed)

@@ -119,7 +119,7 @@ impl Run<'_> {
     pub(crate) fn run(&self) -> Result<()> {
         let steps = || self.plan.steps.iter().zip(FIRST_STEP..);
         for (step, place) in steps() {
-            self.put(&step.device.launches, &self.args(step, place)?)?;
+            self.put(step.device.launches(self.batch.is_some()), &self.args(step, place)?)?;
         }
         for (step, place) in steps().filter(|(step, _)| !step.device.second_try.is_empty()) {
             let zeroed = self.at(self.layout.zeroed + step.device.second_zeroed_at);
@@ -356,8 +356,12 @@ impl Run<'_> {
 }
 
 /// Device functions that a run of the plan launches, besides those that read and write containers.
-fn steps_of(plan: &Plan) -> impl Iterator<Item = &'static str> {
-    plan.steps.iter().flat_map(|s| s.device.launches.iter().chain(&s.device.second_try)).map(|p| p.entry)
+fn steps_of(plan: &Plan, batch: bool) -> impl Iterator<Item = &'static str> {
+    let of = move |step: &'_ Step| -> Vec<&'static str> {
+        let all = step.device.launches(batch).iter().chain(&step.device.second_try);
+        all.map(|launch| launch.entry).collect()
+    };
+    plan.steps.iter().flat_map(of)
 }
 
 /// Looks up every function that a run of the plan launches, so that none is loaded during a call; for a batch
@@ -367,7 +371,7 @@ pub(crate) fn preload(context: &Context, plan: &Plan, batch: bool) -> Result<()>
         Direction::Encode => &["fz_seal", "fz_sum"][..],
         Direction::Decode => &["fz_open", "fz_load", "fz_close"][..],
     };
-    steps_of(plan).chain(container_kernels.iter().copied()).try_for_each(|name| {
+    steps_of(plan, batch).chain(container_kernels.iter().copied()).try_for_each(|name| {
         let name = if batch { batched(name).ok_or(NOT_BATCHED)? } else { name };
         function(context, name).map(|_| ())
     })
@@ -375,5 +379,5 @@ pub(crate) fn preload(context: &Context, plan: &Plan, batch: bool) -> Result<()>
 
 /// The first device function of a run of the plan that has no batched version.
 pub(crate) fn not_batched(plan: &Plan) -> Option<&'static str> {
-    steps_of(plan).find(|name| batched(name).is_none())
+    steps_of(plan, true).find(|name| batched(name).is_none())
 }

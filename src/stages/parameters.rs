@@ -2,7 +2,7 @@
 
 use super::shape;
 use crate::base::error::{Error, Result};
-use crate::base::param::{Args, DIMS, Kind, OUTLIER_CAPACITY, Param, Setting};
+use crate::base::param::{self, Args, DIMS, Kind, Param, Setting};
 use crate::ir::stage::Spec;
 
 /// `input_type`: the element type that the stage works on.
@@ -43,7 +43,7 @@ pub(super) const OUTLIER_THRESHOLD: Param = Param {
 pub(super) fn list_capacity(args: &Args, strict: bool, n: u64) -> Result<f64> {
     const MOST: u64 = 1 << 28;
     let fills = strict && args.real("outlier_threshold")?.is_finite();
-    if fills && n <= MOST { Ok(1.0) } else { args.real(OUTLIER_CAPACITY) }
+    if fills && n <= MOST { Ok(1.0) } else { args.real(param::OUTLIER_CAPACITY) }
 }
 
 /// `error_bound` of the stages whose bins have one width.
@@ -55,14 +55,13 @@ pub(super) const ERROR_BOUND: Param = Param {
     doc: "Largest error of a bounded value.",
 };
 
-/// `mode` of the same stages. The word `rel` is a setting, so that a plan can reject it with a reason, see
-/// [`super::quantizer::mode_of_array`].
+/// `mode` of the same stages. Plans reject `rel` with a reason, see [`super::quantizer::mode_of_array`].
 pub(super) const MODE: Param = Param {
-    name: "mode",
-    kind: Kind::Choice(&["abs", "noa", "rel", "prel"]),
+    name: param::MODE,
+    kind: Kind::Choice(&["abs", "noa", "prel"]),
     default: Setting::Choice("abs"),
     unit: "",
-    doc: "abs: the bound itself; noa: times (max - min); prel: times max |x|, of the bounded values. Plans reject rel, a mode of stage quantizer.",
+    doc: "abs: the bound itself; noa: times (max - min); prel: times max |x|, of the bounded values. Only stage quantizer has mode rel.",
 };
 
 /// `value_base` of the same.

@@ -76,6 +76,8 @@ fn struct_bytes(ctype: &str) -> u32 {
         "fz_info" => size_of::<fz_info>(),
         "fz_fill" => size_of::<fz_fill>(),
         "fz_choice" => size_of::<fz_choice>(),
+        "fz_series_summary" => size_of::<fz_series_summary>(),
+        "fz_step" => size_of::<fz_step>(),
         _ => 0,
     };
     bytes as u32

@@ -51,6 +51,10 @@ pub(crate) fn attacks(
             all.push(Attack { struct_bytes: Some(length), ..attack });
         }
     }
+    if matches!(is, Is::View | Is::SinkView) {
+        let views = fixture.wrong_views.iter();
+        all.extend(views.map(|(what, view)| Attack::new(what, (&raw const **view) as u64, REFUSED)));
+    }
     if is == Is::Wish {
         let wishes = fixture.wrong_wishes.iter();
         all.extend(wishes.map(|(what, wish)| Attack::new(what, (&raw const **wish) as u64, REFUSED)));
@@ -67,7 +71,15 @@ fn pointers(fixture: &Fixture, parameter: &Parameter, is: Is, good: Word) -> Vec
         all.push(Attack::new("misaligned", good.0 + 1, REFUSED));
     }
     // Handles: a debug build detects their kind.
-    let kinds = ["fz_pipeline *", "fz_plan *", "fz_workspace *", "fz_batch_plan *", "fz_batch_workspace *"];
+    let kinds = [
+        "fz_pipeline *",
+        "fz_plan *",
+        "fz_workspace *",
+        "fz_batch_plan *",
+        "fz_batch_workspace *",
+        "fz_series *",
+        "fz_series_writer *",
+    ];
     if let Some(kind) = kinds.iter().position(|k| ctype.ends_with(k)).filter(|_| cfg!(debug_assertions)) {
         let live = fixture.live();
         for other in (0..live.len()).filter(|k| *k != kind) {
@@ -119,10 +131,17 @@ fn values(ctype: &str, is: Is) -> Vec<Attack> {
     match ctype {
         "const char *" => vec![
             Attack::new("not UTF-8", c"\xff\xfe".as_ptr() as u64, REFUSED),
-            Attack::new("an empty text", c"".as_ptr() as u64, Want::Failure),
+            // A step without a name.
+            Attack::new(
+                "an empty text",
+                c"".as_ptr() as u64,
+                if is == Is::MayNewName { Want::Anything } else { Want::Failure },
+            ),
             Attack::new("a long text", long_text(), Want::Failure),
         ],
         "uint64_t" if is == Is::ArrayCount => whole(&[i64::MIN, -1], Want::Failure),
+        "uint64_t" if is == Is::FirstStep => whole(&[1, i64::MIN, -1], REFUSED),
+        "uint64_t" if is == Is::Rows => whole(&[0], REFUSED),
         "uint64_t" if is == Is::Step => whole(&[0, 3, -1], REFUSED),
         "uint64_t" => {
             // A text without room requests its length, and an array may have no elements.

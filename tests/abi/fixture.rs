@@ -1,6 +1,7 @@
 //! Good arguments for every function, by their meaning.
 
 use crate::batches::Batches;
+use crate::steps::Steps;
 use fzgm::capi::*;
 use std::ffi::{CString, c_char};
 use std::ptr;
@@ -103,6 +104,24 @@ pub(crate) enum Is {
     NewPath,
     OldPath,
     ChunkedPath,
+    View,
+    SinkView,
+    Series,
+    FreshSeries,
+    NewSeries,
+    SeriesPath,
+    NewSeriesPath,
+    StepName,
+    FirstStep,
+    Writer,
+    /// With a step that was begun.
+    BegunWriter,
+    /// With a step whose slabs are written.
+    FullWriter,
+    FreshWriter,
+    NewWriter,
+    MayNewName,
+    Rows,
 }
 
 pub(crate) const UNTOUCHED: u64 = 0xA5A5_A5A5_A5A5_A5A5;
@@ -132,6 +151,10 @@ pub(crate) struct Fixture {
     pub(crate) described: Box<[u64; 128]>,
     result: Box<fz_result>,
     wish: Box<fz_wish>,
+    /// The array, and the memory for results.
+    views: [Box<fz_view>; 2],
+    /// Views that are rejected, with their mistake.
+    pub(crate) wrong_views: Vec<(&'static str, Box<fz_view>)>,
     /// Wishes that are rejected for any array, with their mistake.
     pub(crate) wrong_wishes: Vec<(&'static str, Box<fz_wish>)>,
     buffer: Vec<u8>,
@@ -139,6 +162,7 @@ pub(crate) struct Fixture {
     needed: Box<u64>,
     pub(crate) batches: Batches,
     paths: [CString; 3],
+    pub(crate) steps: Steps,
 }
 
 pub(crate) fn ok(status: i32) {
@@ -213,6 +237,46 @@ fn wrong_wishes() -> Vec<(&'static str, Box<fz_wish>)> {
     wrong.map(|(what, wish)| (what, Box::new(wish))).into()
 }
 
+/// A view of the array of 5000 elements, whose origin is filled in later.
+fn view() -> fz_view {
+    fz_view {
+        struct_bytes: size_of::<fz_view>() as u32,
+        dtype: 8,
+        ndim: 1,
+        reserved: 0,
+        origin: ptr::null_mut(),
+        dims: [5000, 0, 0, 0, 0, 0, 0, 0],
+        strides: [1, 0, 0, 0, 0, 0, 0, 0],
+    }
+}
+
+/// Memory for all of these views to lie in.
+static VIEWED: [u64; 2500] = [0; 2500];
+
+fn strided(mut view: fz_view, stride: i64) -> fz_view {
+    view.strides[0] = stride;
+    view
+}
+
+fn wrong_views() -> Vec<(&'static str, Box<fz_view>)> {
+    let good = fz_view { origin: (&raw const VIEWED).cast_mut().cast(), ..view() };
+    let wrong = [
+        ("view.struct_bytes 0", fz_view { struct_bytes: 0, ..good }),
+        ("view.struct_bytes + 1", fz_view { struct_bytes: good.struct_bytes + 1, ..good }),
+        ("view.dtype -1", fz_view { dtype: -1, ..good }),
+        ("view.dtype 10", fz_view { dtype: 10, ..good }),
+        ("view.ndim 0", fz_view { ndim: 0, ..good }),
+        ("view.ndim 9", fz_view { ndim: 9, ..good }),
+        ("view.ndim 2^32 - 1", fz_view { ndim: u32::MAX, ..good }),
+        ("view.reserved 1", fz_view { reserved: 1, ..good }),
+        ("view.dims of 2^60", fz_view { dims: [1 << 60; 8], ..good }),
+        ("a stride of 2^62", strided(good, 1 << 62)),
+        ("a stride of -2^63", strided(good, i64::MIN)),
+        ("a stride that wraps below 0", strided(good, -(1 << 46))),
+    ];
+    wrong.map(|(what, view)| (what, Box::new(view))).into()
+}
+
 /// The start of a region that is the whole array.
 static ORIGIN: [u64; 1] = [0];
 
@@ -221,6 +285,12 @@ fn chunked(array: &[f32]) -> Vec<u8> {
     let shape = fzgm::Array::new(fzgm::DType::F32, &[array.len() as u64]).unwrap();
     let fast = fzgm::preset("fast", fzgm::DType::F32).unwrap();
     fzgm::compress(&fast, &shape, &fzgm::Options::default(), &src).unwrap()
+}
+
+/// A file of this process.
+fn path(name: &str) -> CString {
+    let name = format!("fzgm-abi-{}-{name}.fzm", std::process::id());
+    CString::new(std::env::temp_dir().join(name).to_str().unwrap()).unwrap()
 }
 
 impl Fixture {
@@ -235,14 +305,16 @@ impl Fixture {
         let texts = ["pfpl", "rze", "codes", "error_bound", "quant_radius", "mode", "noa"];
         let toml = "[[stage]]\nname = \"s\"\ntype = \"Difference\"\n";
         let texts = texts.into_iter().chain([toml, "difference > rze"]).map(|t| CString::new(t).unwrap());
+        let chunked = chunked(&array);
         let mut fixture = Fixture {
             _turn: turn,
+            steps: Steps::new(&chunked, dims[0]),
             pipeline: pipeline(),
             encoder: ptr::null_mut(),
             decoder: ptr::null_mut(),
             spaces: [ptr::null_mut(); 2],
             container: vec![],
-            chunked: chunked(&array),
+            chunked,
             sink: vec![0; 100_000],
             text: vec![0; 10_000],
             texts: texts.collect(),
@@ -253,14 +325,13 @@ impl Fixture {
             described: Box::new([0; 128]),
             result: Box::new(unsafe { std::mem::zeroed() }),
             wish: Box::new(wish()),
+            views: [0, 0].map(|_| Box::new(view())),
+            wrong_views: wrong_views(),
             wrong_wishes: wrong_wishes(),
             buffer: vec![0; 1_000_000],
             needed: Box::new(0),
             batches: Batches::default(),
-            paths: ["new", "old", "chunked"].map(|name| {
-                let name = format!("fzgm-abi-{}-{name}.fzm", std::process::id());
-                CString::new(std::env::temp_dir().join(name).to_str().unwrap()).unwrap()
-            }),
+            paths: ["new", "old", "chunked"].map(path),
         };
         fixture.encoder = fixture.plan();
         ok(unsafe { fz_plan_decoder(fixture.encoder, &mut fixture.decoder) });
@@ -289,21 +360,23 @@ impl Fixture {
     }
 
     /// A handle of each kind that has just been freed: its address may be taken again soon.
-    pub(crate) fn freed(&self) -> [u64; 5] {
+    pub(crate) fn freed(&self) -> [u64; 7] {
         let (p, plan) = (pipeline(), self.plan());
         let space = self.space(plan);
         let batch = self.batches.plan();
         let batch_space = self.batches.space(batch);
         unsafe { (fz_pipeline_free(p), fz_workspace_free(space), fz_plan_free(plan)) };
         unsafe { (fz_batch_workspace_free(batch_space), fz_batch_plan_free(batch)) };
-        [p as u64, plan as u64, space as u64, batch as u64, batch_space as u64]
+        let [series, writer] = self.steps.freed();
+        [p as u64, plan as u64, space as u64, batch as u64, batch_space as u64, series, writer]
     }
 
     /// A handle of each kind, in the order of [`Fixture::freed`].
-    pub(crate) fn live(&self) -> [u64; 5] {
+    pub(crate) fn live(&self) -> [u64; 7] {
         let Batches { plans, spaces, .. } = &self.batches;
         let (pipeline, plan, space) = (self.pipeline as u64, self.encoder as u64, self.spaces[0] as u64);
-        [pipeline, plan, space, plans[0] as u64, spaces[0] as u64]
+        let (series, writer) = (self.steps.series as u64, self.steps.writer as u64);
+        [pipeline, plan, space, plans[0] as u64, spaces[0] as u64, series, writer]
     }
 
     fn plan(&self) -> *mut fz_plan {
@@ -322,6 +395,14 @@ impl Fixture {
         self.texts[index].as_ptr().into()
     }
 
+    fn view_at(&mut self, index: usize) -> Word {
+        self.views[index].origin = match index {
+            0 => self.array.as_mut_ptr().cast(),
+            _ => self.sink.as_mut_ptr().cast(),
+        };
+        (&raw const *self.views[index]).into()
+    }
+
     /// An argument that the function takes.
     pub(crate) fn good(&mut self, is: Is, struct_bytes: u32) -> Word {
         match is {
@@ -335,6 +416,8 @@ impl Fixture {
             Is::FreshSpace => self.space(self.encoder).cast_const().into(),
             Is::NewBatch
             | Is::NewBatchSpace
+            | Is::NewSeries
+            | Is::NewWriter
             | Is::NewPipeline
             | Is::NewPlan
             | Is::NewSpace
@@ -369,6 +452,8 @@ impl Fixture {
             Is::MayOptions => (&raw const *self.options).into(),
             Is::Lengths => self.described.as_ptr().into(),
             Is::Wish => (&raw const *self.wish).into(),
+            Is::View => self.view_at(0),
+            Is::SinkView => self.view_at(1),
             Is::OptionsOut | Is::Described | Is::MayDescribed => {
                 self.described.fill(UNTOUCHED);
                 let length = UNTOUCHED & !u64::from(u32::MAX) | u64::from(struct_bytes);
@@ -386,7 +471,7 @@ impl Fixture {
             Is::OldPath => self.paths[1].as_ptr().into(),
             Is::ChunkedPath => self.paths[2].as_ptr().into(),
             Is::MayResult => (&raw const *self.result).into(),
-            of_a_batch => self.batches.good(of_a_batch),
+            other => self.steps.good(other).unwrap_or_else(|| self.batches.good(other)),
         }
     }
 
@@ -397,6 +482,8 @@ impl Fixture {
             Is::NewPipeline => unsafe { fz_pipeline_free(made as *mut fz_pipeline) },
             Is::NewPlan => unsafe { fz_plan_free(made as *mut fz_plan) },
             Is::NewSpace => unsafe { fz_workspace_free(made as *mut fz_workspace) },
+            Is::NewSeries => unsafe { fz_series_free(made as *mut fz_series) },
+            Is::NewWriter => unsafe { fz_series_writer_free(made as *mut fz_series_writer) },
             Is::NewBatch => unsafe { fz_batch_plan_free(made as *mut fz_batch_plan) },
             Is::NewBatchSpace => unsafe { fz_batch_workspace_free(made as *mut fz_batch_workspace) },
             _ => {}
@@ -411,6 +498,7 @@ impl Drop for Fixture {
         }
         unsafe {
             self.batches.free();
+            self.steps.free();
             self.spaces.iter().for_each(|space| fz_workspace_free(*space));
             fz_plan_free(self.decoder);
             fz_plan_free(self.encoder);

@@ -32,6 +32,7 @@ fn layout() -> Vec<Laid> {
         }
         fz_preset { struct_bytes, lossless, name, about }
         fz_options { struct_bytes, strict, generation, container, checksum, threads, device, previous_base, max_memory_bytes }
+        fz_view { struct_bytes, dtype, ndim, reserved, origin, dims, strides }
         fz_fill { struct_bytes, found, value, count, threshold, min, max }
         fz_wish { struct_bytes, goal, mode, reserved, bound, target_ratio, target_psnr, outlier_threshold }
         fz_choice { struct_bytes, mode, bound, expected_ratio, preset, lattice }
@@ -41,6 +42,8 @@ fn layout() -> Vec<Laid> {
             struct_bytes, container, dtype, ndim, dims, original_bytes, container_bytes, stages, strict, mode, bound,
             outlier_threshold
         }
+        fz_series_summary { struct_bytes, indexed, steps, file_bytes, lost_bytes }
+        fz_step { struct_bytes, dtype, ndim, reserved, dims, original_bytes, stored_bytes, slabs, slab_rows, name }
     }
 }
 

@@ -51,7 +51,8 @@ pub(crate) fn read() -> Header {
                 constants.extend(pairs.map(|(n, v)| (n.trim().into(), v.trim().into())));
             } else {
                 let fields = body.split(';').filter_map(|l| l.trim().rsplit_once(' '));
-                let fields = fields.map(|(_, f)| f.split('[').next().unwrap().to_string());
+                let fields =
+                    fields.map(|(_, f)| f.trim_start_matches('*').split('[').next().unwrap().to_string());
                 structs.push((name.trim().to_string(), fields.collect()));
             }
         } else if before.ends_with(')') && !before.starts_with("typedef") {
@@ -79,7 +80,7 @@ fn function(text: &str) -> Function {
 #[test]
 fn the_header_is_understood() {
     let header = read();
-    assert!(header.functions.len() > 40 && header.constants.len() > 40 && header.structs.len() == 11);
+    assert!(header.functions.len() > 40 && header.constants.len() > 40 && header.structs.len() == 14);
     let call = header.functions.iter().find(|f| f.name == "fz_plan_open").unwrap();
     let types: Vec<&str> = call.parameters.iter().map(|p| p.ctype.as_str()).collect();
     assert_eq!(types, ["const void *", "uint64_t", "const fz_options *", "fz_plan **"]);

@@ -18,3 +18,4 @@ mod frozen;
 mod header;
 mod overlap;
 mod rows;
+mod steps;

@@ -133,6 +133,8 @@ pub(crate) const ROWS: &[Row] = rows! {
     fz_decompress_region(Chunked, ChunkedBytes, Origin, Dims, Ndim, Sink, SinkBytes, Length);
     fz_decompress_preview(Container, ContainerBytes, Step, Sink, SinkBytes, Length);
     fz_decompress_box(Chunked, ChunkedBytes, Origin, Dims, Ndim, Sink, SinkBytes, Length);
+    fz_compress_view(Encoder, MayEncoderSpace, View, Sink, SinkBytes, Length);
+    fz_decompress_view(MayDecoder, MayDecoderSpace, Container, ContainerBytes, SinkView, Length);
     fz_compress_simple(PresetName, DType, Dims, Ndim, Zero, Real, Array, ArrayBytes, Sink, SinkBytes, Length);
     fz_find_fill_value(DType, Array, AnyBytes, Threshold, Described);
     fz_pipeline_choose(Wish, DType, Dims, Ndim, Array, ArrayBytes, NewPipeline, MayDescribed);
@@ -161,4 +163,19 @@ pub(crate) const ROWS: &[Row] = rows! {
     fz_decompress_preview_file(OldPath, Step, Sink, SinkBytes, Length);
     fz_decompress_box_file(ChunkedPath, Origin, Dims, Ndim, Sink, SinkBytes, Length);
     fz_file_info(OldPath, Described);
+    fz_series_open(SeriesPath, NewSeries);
+    fz_series_free(FreshSeries);
+    fz_series_info(Series, Described);
+    fz_series_step_info(Series, FirstStep, Described);
+    fz_series_find(Series, StepName, Length);
+    fz_series_read(Series, FirstStep, MayOptions, Sink, SinkBytes, Length);
+    fz_series_read_region(Series, FirstStep, Origin, Dims, Ndim, Sink, SinkBytes, Length);
+    fz_series_writer_open(NewSeriesPath, One, NewWriter);
+    fz_series_writer_free(FreshWriter);
+    fz_series_append(Writer, MayNewName, Encoder, MayEncoderSpace, Array, ArrayBytes, Length);
+    fz_series_append_container(Writer, MayNewName, Container, ContainerBytes, Length);
+    fz_series_begin(Writer, MayNewName, DType, Dims, Ndim, Rows);
+    fz_series_slab(BegunWriter, Container, ContainerBytes);
+    fz_series_end(FullWriter, Length);
+    fz_series_abandon(BegunWriter);
 };

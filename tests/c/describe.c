@@ -53,6 +53,27 @@ static void parameter(fz_pipeline *p, uint32_t stage, uint32_t index, const fz_p
   OK(fz_pipeline_set_string(p, stage, info.name, info.default_text));
 }
 
+/* Stages list the modes that they accept. Mode rel can be set in each of them, and a plan rejects it. */
+static void modes(void) {
+  static const char *const without[] = {"fast", "multilevel", "lorenzo_quant", "ginterp"};
+  fz_pipeline *p = NULL;
+  fz_parameter info;
+  uint32_t i, k, index;
+  for (i = 0; i < 5; i++) {
+    const int rejects = i < 4;
+    OK(fz_pipeline_new(&p));
+    OK(fz_pipeline_add_stage(p, rejects ? without[i] : "quantizer", &index));
+    OK(fz_pipeline_set_string(p, index, "mode", "rel"));
+    for (k = 0, info.struct_bytes = sizeof info;; k++) {
+      OK(fz_pipeline_stage_parameter(p, index, k, &info));
+      if (strcmp(info.name, "mode") == 0) break;
+    }
+    CHECK(strcmp(info.choices_text, rejects ? "abs noa prel" : "abs noa rel prel") == 0);
+    CHECK(info.choices == (rejects ? 3 : 4) && info.value == (rejects ? -1 : 2) && strcmp(info.value_text, "rel") == 0);
+    fz_pipeline_free(p);
+  }
+}
+
 /* Every stage of the library, with its ports and parameters, alone in a pipeline. */
 static void stages(void) {
   uint32_t count = 0, i, k, index = 7;
@@ -241,6 +262,7 @@ static void arguments(void) {
 
 int main(void) {
   stages();
+  modes();
   presets();
   graph();
   texts();

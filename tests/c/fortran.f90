@@ -7,6 +7,7 @@ program test_fortran
   call about()
   call round_trip()
   call boxes()
+  call views_and_series()
   call texts()
   call listings()
   call devices()
@@ -232,6 +233,79 @@ contains
     call fz_plan_free(plan)
     call fz_pipeline_free(pipeline)
   end subroutine boxes
+
+  subroutine views_and_series()
+    integer, parameter :: nx = 20, ny = 10, ghost = 2
+    real(c_float), target :: grid(1 - ghost:nx + ghost, 1 - ghost:ny + ghost), same(1 - ghost:nx + ghost, 1 - ghost:ny + ghost)
+    real(c_float), target :: row(nx), interior(nx, ny)
+    integer(c_int8_t), allocatable, target :: container(:)
+    type(fz_view_t) :: view
+    type(fz_series_summary_t) :: summary
+    type(fz_step_t) :: step
+    type(c_ptr) :: pipeline = c_null_ptr, plan = c_null_ptr, writer = c_null_ptr, series = c_null_ptr
+    integer(c_int64_t) :: capacity, bytes, restored, at
+    integer :: i, j
+    character(len=1000) :: path
+
+    do j = lbound(grid, 2), ubound(grid, 2)
+      do i = lbound(grid, 1), ubound(grid, 1)
+        grid(i, j) = sin(0.1*i) + 0.01*j
+      end do
+    end do
+    same = 9.0
+    call ok(fz_pipeline_from_preset(fz_c("bits"), FZ_F32, pipeline), "preset")
+    call ok(fz_pipeline_finalize(pipeline, FZ_F32, [int(nx, c_int64_t), int(ny, c_int64_t)], 2_c_int32_t, c_null_ptr, plan), &
+      "finalize")
+    call fz_pipeline_free(pipeline)
+    call ok(fz_max_compressed_bytes(plan, capacity), "max_compressed_bytes")
+    allocate (container(capacity))
+    view%struct_bytes = int(c_sizeof(view), c_int32_t)
+    view%dtype = FZ_F32
+    view%ndim = 2
+    view%origin = c_loc(grid(1, 1))
+    view%dims(1:2) = [nx, ny]
+    view%strides(1:2) = [1, nx + 2*ghost]
+    call ok(fz_compress_view(plan, c_null_ptr, view, c_loc(container), capacity, bytes), "compress_view")
+    view%origin = c_loc(same(1, 1))
+    call ok(fz_decompress_view(c_null_ptr, c_null_ptr, c_loc(container), bytes, view, restored), "decompress_view")
+    call check(restored == 4*nx*ny .and. all(abs(same(1:nx, 1:ny) - grid(1:nx, 1:ny)) <= 0), "the interior")
+    call check(all(abs(same(:0, :) - 9.0) <= 0) .and. all(abs(same(:, ny + 1:) - 9.0) <= 0), "ghost cells")
+
+    call get_command_argument(0, path)
+    path = trim(path)//".fzs"
+    interior = grid(1:nx, 1:ny)
+    call ok(fz_series_writer_open(fz_c(path), 0_c_int32_t, writer), "series_writer_open")
+    call ok(fz_series_append(writer, fz_c("first"), plan, c_null_ptr, c_loc(interior), c_sizeof(interior), at), "append")
+    call ok(fz_series_append_container(writer, fz_c(""), c_loc(container), bytes, at), "append_container")
+    call check(at == 1, "the position of a step")
+    call ok(fz_series_begin(writer, fz_c("slabs"), FZ_F32, [int(nx, c_int64_t), 2_c_int64_t*ny], 2_c_int32_t, &
+      int(ny, c_int64_t)), "begin")
+    call gives(FZ_PLAN_MISMATCH, fz_series_end(writer, at), "an end without slabs")
+    call ok(fz_series_slab(writer, c_loc(container), bytes), "slab")
+    call ok(fz_series_slab(writer, c_loc(container), bytes), "slab")
+    call ok(fz_series_end(writer, at), "end")
+    call ok(fz_series_begin(writer, fz_c("none"), FZ_F32, [int(nx, c_int64_t)], 1_c_int32_t, 1_c_int64_t), "begin")
+    call ok(fz_series_abandon(writer), "abandon")
+    call fz_series_writer_free(writer)
+    call ok(fz_series_open(fz_c(path), series), "series_open")
+    summary%struct_bytes = int(c_sizeof(summary), c_int32_t)
+    call ok(fz_series_info(series, summary), "series_info")
+    call check(summary%steps == 3 .and. summary%indexed == 1 .and. summary%lost_bytes == 0, "the steps")
+    call ok(fz_series_find(series, fz_c("slabs"), at), "find")
+    step%struct_bytes = int(c_sizeof(step), c_int32_t)
+    call ok(fz_series_step_info(series, at, step), "step_info")
+    call check(fz_f(step%name) == "slabs" .and. step%slabs == 2 .and. step%dims(2) == 2*ny .and. step%dims(3) == 1, "a step")
+    interior = 0
+    call ok(fz_series_read(series, 0_c_int64_t, c_null_ptr, c_loc(interior), c_sizeof(interior), restored), "read")
+    call check(all(abs(interior - grid(1:nx, 1:ny)) <= 0), "the first step")
+    call ok(fz_series_read_region(series, at, [0_c_int64_t, int(ny + 3, c_int64_t)], [int(nx, c_int64_t), 1_c_int64_t], &
+      2_c_int32_t, c_loc(row), c_sizeof(row), restored), "read_region")
+    call check(all(abs(row - grid(1:nx, 4)) <= 0), "a row of the second slab")
+    call fz_series_free(series)
+    call fz_plan_free(plan)
+    open (newunit=i, file=trim(path), status="old")
+    close (i, status="delete")
+  end subroutine views_and_series
 
   subroutine texts()
     character(len=*), parameter :: chain = "quantizer(eb=0.5,mode=abs) > rze"

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -228,6 +229,63 @@ void listings() {
   CHECK(std::string(fzgm::strerror(FZ_OK)) == "ok");
 }
 
+// As std::mdspan with layout_stride, which C++17 does not have.
+struct span {
+  using data_handle_type = float *;
+  using element_type = float;
+  static constexpr std::size_t rank() { return 2; }
+  data_handle_type data_handle() const { return at; }
+  std::size_t extent(std::size_t d) const { return d == 0 ? 10 : 20; }
+  std::size_t stride(std::size_t d) const { return d == 0 ? 24 : 1; }
+  float *at;
+};
+
+void views_and_series(const std::string &path) {
+  std::vector<float> grid(24 * 14), same(grid.size(), 9.0f);
+  fill(grid.data(), grid.size());
+  float *inside = grid.data() + 2 * 24 + 2;
+  const auto plan = good(good(fzgm::pipeline::from_preset("bits", fzgm::dtype::f32)).finalize(fzgm::dtype::f32, {20, 10}));
+  std::vector<std::byte> container(good(plan.max_compressed_bytes())), again(container.size());
+  auto ws = good(plan.make_workspace());
+  container.resize(good(fzgm::compress_view(plan, ws, {static_cast<const float *>(inside), {20, 10}, {1, 24}}, container)));
+  again.resize(good(fzgm::compress_view(plan, span{inside}, again)));
+  CHECK(container == again);
+  const auto decoder = good(plan.decoder());
+  auto out = good(decoder.make_workspace());
+  const fzgm::view to(same.data() + 2 * 24 + 2, {20, 10}, {1, 24});
+  CHECK(good(fzgm::decompress_view(decoder, out, container, to)) == 800);
+  CHECK(good(fzgm::decompress_view(container, to)) == 800);
+  for (std::size_t i = 0; i < grid.size(); i++) {
+    const bool interior = i / 24 >= 2 && i / 24 < 12 && i % 24 >= 2 && i % 24 < 22;
+    CHECK(std::memcmp(&same[i], interior ? &grid[i] : &same[0], sizeof(float)) == 0);
+  }
+  CHECK(status_of([&] { return fzgm::decompress_view(container, fzgm::view(inside, {20, 10}, {1})); }) == FZ_INVALID_ARGUMENT);
+
+  std::remove(path.c_str());
+  {
+    auto writer = good(fzgm::series_writer::open(path, false));
+    std::vector<float> x(200);
+    fill(x.data(), x.size());
+    CHECK(good(writer.append("first", plan, ws, x)) == 0);
+    CHECK(good(writer.append_container("", container)) == 1);
+    CHECK(status_of([&] { return writer.append_container("first", container); }) == FZ_INVALID_ARGUMENT);
+    CHECK(status_of([&] { return writer.begin("slabs", fzgm::dtype::f32, {20, 20}, 10); }) == FZ_OK);
+    CHECK(status_of([&] { return writer.end(); }) == FZ_PLAN_MISMATCH);
+    for (int k = 0; k < 2; k++) CHECK(status_of([&] { return writer.slab(container); }) == FZ_OK);
+    CHECK(good(writer.end()) == 2);
+    CHECK(status_of([&] { return writer.begin("none", fzgm::dtype::f32, {20, 20}, 10); }) == FZ_OK);
+    CHECK(status_of([&] { return writer.abandon(); }) == FZ_OK);
+  }
+  const auto series = good(fzgm::series::open(path));
+  CHECK(good(series.info()).steps == 3 && good(series.find("slabs")) == 2 && good(series.step_info(2)).slabs == 2);
+  std::vector<float> whole(400), part(20);
+  CHECK(good(series.read(2, whole)) == 1600 && good(series.read_region(2, {0, 15}, {20, 1}, part)) == 80);
+  CHECK(std::memcmp(part.data(), whole.data() + 300, 80) == 0 && std::memcmp(whole.data(), inside, 80) == 0);
+  CHECK(status_of([&] { return series.read_region(2, {0}, {20, 1}, part); }) == FZ_INVALID_ARGUMENT);
+  CHECK(status_of([&] { return series.find("none"); }) == FZ_UNKNOWN_NAME);
+  CHECK(std::remove(path.c_str()) == 0);
+}
+
 // A GPU is described; without one every call reports that there is none.
 void devices() {
   const auto status = status_of([] { return fzgm::device_count(); });
@@ -249,6 +307,7 @@ void devices() {
 int main(int, char **arguments) {
   round_trip();
   files_and_buffers(arguments[0]);
+  views_and_series(std::string(arguments[0]) + ".fzs");
   owners();
   texts();
   listings();

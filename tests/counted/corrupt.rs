@@ -170,6 +170,7 @@ fn fuzz_seeds() {
             put("hdf5", &name, &[&recipe, &case.bytes[..]].concat());
         }
         put("slabs", &name, &slab_file(&case.bytes));
+        put("series", &name, &crate::series::of_container(&case.bytes));
     }
     // Any string is calls; from long ones on the target needs not grow them first.
     for seed in 0..200 {

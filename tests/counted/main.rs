@@ -11,6 +11,7 @@ mod corrupt;
 mod memory;
 mod multilevel;
 mod regions;
+mod series;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

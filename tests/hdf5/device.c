@@ -227,7 +227,7 @@ static void damaged(hid_t file, hid_t space, const hsize_t *dims) {
     } else {
       CHECK(fzgm_chunks_open(&chunks, set, FZ_DEVICE_AUTO) == -1 && chunks.plan == NULL);
       CHECK(H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect, text) >= 0);
-      CHECK(!strcmp(text, "fzgm: the cd_values are not those of the dataset's type and chunk"));
+      CHECK(!strcmp(text, "fzgm: the cd_values do not match the element size or the chunk shape of the dataset; the file is damaged"));
     }
     CHECK(H5Dclose(set) >= 0 && H5Pclose(dcpl) >= 0);
   }
@@ -252,7 +252,7 @@ static void refuse(const char *path) {
     CHECK(set >= 0 && H5Eset_auto2(H5E_DEFAULT, NULL, NULL) >= 0);
     CHECK(fzgm_chunks_open(&chunks, set, FZ_DEVICE_AUTO) == -1 && chunks.plan == NULL);
     CHECK(H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect, text) >= 0);
-    CHECK(!strncmp(text, i < 3 ? "fzgm: fzgm must be the one filter of the dataset" : "fzgm: chunks of presets high and high_once have a form", 46));
+    CHECK(!strncmp(text, i < 3 ? "fzgm: fzgm must be the only filter of the dataset" : "fzgm: chunks of presets high and high_once have a prefix", 46));
     CHECK(H5Dclose(set) >= 0 && H5Pclose(dcpl) >= 0);
   }
   CHECK(H5Sclose(space) >= 0 && H5Fclose(file) >= 0);

@@ -358,6 +358,23 @@ class Rewriting(Base):
         self.assertGreater(largest(1, 1 << 20, slots=1), 2)
 
 
+class Pages(unittest.TestCase):
+    def test_the_pages_quote_the_examples(self):
+        root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+        for page, first, example in (
+            ("hdf5.md", "import fzgm_hdf5", "hdf5.py"),
+            ("hdf5.md", "#include <fzgm_hdf5.h>", "hdf5.c"),
+            ("hdf5-advanced.md", "  fzgm_chunks chunks;", "hdf5_cuda.c"),
+        ):
+            with open(os.path.join(root, "docs", page)) as f:
+                quoted = [block for block in f.read().split("\n```text\n")[1:] if block.startswith(first)]
+            self.assertEqual(len(quoted), 1, (page, first))
+            with open(os.path.join(root, "examples", example)) as f:
+                rest = iter(f.read().splitlines())
+            for line in quoted[0].split("\n```")[0].splitlines():
+                self.assertIn(line, rest, example)  # from the line before on
+
+
 class Refusals(Base):
     def refused(self, text, data=None, chunks=(16,), **opts):
         data = field((64,)) if data is None else data
@@ -369,7 +386,7 @@ class Refusals(Base):
         def cd(*opts):
             return {"compression": FILTER_ID, "compression_opts": opts}
 
-        self.refused("2 cd_values were given", **cd(1, 2))
+        self.refused("2 cd_values are given", **cd(1, 2))
         self.refused("the error bound is", **cd(1, 0, 0))
         for wrong in (-1.0, float("nan"), float("inf")):
             self.refused("the error bound is", **cd(1, *halves(wrong)))
@@ -378,19 +395,19 @@ class Refusals(Base):
         self.refused("noa", **cd(3, *halves(1.0)))
         self.refused("the mode is 17", **cd(17, *halves(1.0)))
         bound = words("abs", 1.0)[:3]
-        self.refused("the preset is 99; this plugin has .*4 \\(high\\).*; other numbers need a newer plugin", **cd(*bound, 99))
+        self.refused("the preset is 99; this plugin supports .*4 \\(high\\).*; for other presets, install a newer plugin", **cd(*bound, 99))
         self.refused("the preset is 5, reserved for preset exact; .* newer plugin", **cd(*bound, 5))
-        self.refused("preset 2 \\(fz\\) has no mode 2 \\(rel\\)", **cd(*words("rel", 1e-3)[:3], 2))
-        self.refused("preset 3 \\(fast\\) has no mode 2 \\(rel\\)", **cd(*words("rel", 1e-3)[:3], 3))
-        self.refused("preset 3 \\(fast\\) has no mode 0 \\(lossless\\)", **cd(0, 0, 0, 3))
-        self.refused("preset 4 \\(high\\) has no mode 2 \\(rel\\)", **cd(*words("rel", 1e-3)[:3], 4))
-        self.refused("cd_values were given", **cd(*bound, 0, 0, 0, 0, 0))
-        self.refused("are not those that H5Dcreate stores", **cd(*bound, 0, 0x465A0001, 8, 4))
-        self.refused("are not those that H5Dcreate stores", **cd(*bound, 4, 0x465A0002, 8, 4))
-        self.refused("version 3 .* newer plugin", **cd(*bound, 0, 0x465A0003, 8, 4))
+        self.refused("preset 2 \\(fz\\) does not support mode 2 \\(rel\\)", **cd(*words("rel", 1e-3)[:3], 2))
+        self.refused("preset 3 \\(fast\\) does not support mode 2 \\(rel\\)", **cd(*words("rel", 1e-3)[:3], 3))
+        self.refused("preset 3 \\(fast\\) does not support mode 0 \\(lossless\\)", **cd(0, 0, 0, 3))
+        self.refused("preset 4 \\(high\\) does not support mode 2 \\(rel\\)", **cd(*words("rel", 1e-3)[:3], 4))
+        self.refused("cd_values are given", **cd(*bound, 0, 0, 0, 0, 0))
+        self.refused("the 7 cd_values are incomplete", **cd(*bound, 0, 0x465A0001, 8, 4))
+        self.refused("the 7 cd_values are incomplete", **cd(*bound, 4, 0x465A0002, 8, 4))
+        self.refused("version 3; .* newer plugin", **cd(*bound, 0, 0x465A0003, 8, 4))
         for version, preset in ((2, 3), (1, 4)):
             stored = (*bound, preset, 0x465A0000 + version, 8, 4, *bound[1:], *bound[1:], 1, 16, 0)
-            self.refused("the preset is not one of their version", **cd(*stored))
+            self.refused(f"the preset is {preset}, which does not belong to version {version}", **cd(*stored))
 
     def test_a_lossy_filter_that_is_not_first(self):
         self.refused("must be the first filter", shuffle=True, **fzgm(abs=1e-3))
@@ -430,7 +447,7 @@ class Refusals(Base):
                         h5py.h5d.create(f.id, b"d", h5py.h5t.IEEE_F32LE, h5py.h5s.create_simple((64,)), dcpl)
 
     def test_a_fill_value_that_cannot_be_kept_is_named(self):
-        self.refused("for the fill value 1e-310", fillvalue=1e-310, **fzgm(abs=1e-3, preset="pfpl"))
+        self.refused("the fill value is 1e-310", fillvalue=1e-310, **fzgm(abs=1e-3, preset="pfpl"))
 
     def test_chunks_of_4_gib(self):
         with h5py.File(self.path, "w", libver="latest") as f:
@@ -550,12 +567,12 @@ class Direct(Base):
         a = field((16, 64), "f4")
         for preset in (None, "high"):
             frame = self.frame(a, preset)
-            found = r"it holds 1024 elements of type f32 in the shape \[16, 64\]"
+            found = r"it contains 1024 elements of type f32 in the shape \[16, 64\]"
             for shape, dtype, own in (((64, 16), "f4", "f32"), ((8, 2, 64), "f4", "f32"), ((16, 64), "i4", "i32"), ((16, 64), "u4", "u32")):
                 if dtype != "f4" and preset == "high":
                     continue  # a chunk of high has a head, which integers never have
                 self.put(frame, shape, dtype, **fzgm(abs=1e-3, preset=preset))
-                wanted = rf"a chunk of this dataset has 1024 elements of type {own} in the shape \[{', '.join(map(str, shape))}\]"
+                wanted = rf"but a chunk of this dataset has 1024 elements of type {own} in the shape \[{', '.join(map(str, shape))}\]"
                 with self.assertRaisesRegex(OSError, f"fzgm: a chunk cannot be restored: {found}, {wanted}"):
                     self.read()
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// In the order of the header.
-const SOURCES: [&str; 16] = [
+const SOURCES: [&str; 19] = [
     "status",
     "about",
     "pipeline",
@@ -18,6 +18,7 @@ const SOURCES: [&str; 16] = [
     "plan",
     "workspace",
     "codec",
+    "view",
     "simple",
     "choose",
     "device",
@@ -25,6 +26,8 @@ const SOURCES: [&str; 16] = [
     "batch_async",
     "info",
     "file",
+    "series",
+    "series_writer",
 ];
 
 /// Sections of types: the start of their first line of code.

@@ -47,4 +47,6 @@ mod recompression;
 mod reference_reader;
 mod regressions;
 mod rel;
+mod series;
+mod strided;
 mod vectors;

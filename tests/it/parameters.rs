@@ -85,6 +85,29 @@ fn whole_parameters_end_at_their_stated_limits() {
     });
 }
 
+/// A stage lists the modes that a plan accepts, and no other one.
+#[test]
+fn stages_list_the_modes_that_they_accept() {
+    let (mut tried, array) = (0, Array::new(DType::F32, &[2500]).unwrap());
+    for (stage, p) in STAGES.iter().flat_map(|s| s.spec().params.iter().map(|p| (s.spec().name, p))) {
+        let Kind::Choice(listed) = p.kind else { continue };
+        if p.name != "mode" {
+            continue;
+        }
+        for mode in ["abs", "noa", "prel", "rel"] {
+            match Encoder::new(&chain(&[(stage, &[("mode", mode)])]), &array, &Options::default()) {
+                Ok(_) => assert!(listed.contains(&mode), "{stage} accepts {mode}"),
+                Err(e) => {
+                    let reason = matches!(&e, Error::Unsupported { what, .. } if what.contains("prel"));
+                    assert!(reason && !listed.contains(&mode), "{stage} rejects {mode}: {e}");
+                }
+            }
+        }
+        tried += 1;
+    }
+    assert_eq!(tried, 5);
+}
+
 #[test]
 fn unknown_parameters_are_named_with_those_that_exist() {
     for stage in STAGES {

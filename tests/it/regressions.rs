@@ -318,6 +318,22 @@ fn plans_of_short_containers_call_no_other_damaged() {
     }
 }
 
+/// A plan of one form restores containers of the other form, also if only the FZM file has padding.
+#[test]
+fn plans_restore_containers_of_the_other_form() {
+    let x: Vec<f32> = (0..1000).map(|i| (i as f32 / 50.0).sin()).collect();
+    let (src, array) = (bytes(&x, f32::to_le_bytes), Array::new(DType::F32, &[1000]).unwrap());
+    for name in ["fz", "pfpl", "bits", "cusz", "fast", "lc_cr"] {
+        let p = preset(name, DType::F32).unwrap();
+        let [one, other] = both().map(|o| (compress(&p, &array, &o, &src).unwrap(), o));
+        for ((opened, _), (given, o)) in [(&one, &other), (&other, &one)] {
+            let (decoder, mut restored) = (Decoder::open(opened, o).unwrap(), vec![0; src.len()]);
+            decoder.decompress(&mut decoder.workspace().unwrap(), given, &mut restored).unwrap();
+            assert!(restored == decompress(given, o).unwrap().1, "{name}");
+        }
+    }
+}
+
 /// Outlier lists that exceed their stream are reported as TooLarge, not as an unknown element type.
 #[test]
 fn lists_too_long_for_their_stream_are_too_large() {

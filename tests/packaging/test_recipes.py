@@ -119,6 +119,18 @@ class Recipes(unittest.TestCase):
             for name in recipe["test"]["files"] + recipe["about"]["license_file"]:
                 self.assertTrue(os.path.isfile(os.path.join(home, name)), name)
 
+    def test_owner(self):
+        owner = dict(re.findall(r'^(\w+) = "(.*)"$', read("packaging/owner.toml"), re.M))
+        self.assertEqual(set(owner), {"name", "email", "homepage"})
+        version = re.search(r'^version = "(.*)"$', read("Cargo.toml"), re.M).group(1)
+        self.assertIn('url = "%s/fzgm-%s.tar.gz"' % (owner["homepage"], version), read("packaging/spack/package.py"))
+        self.assertIn("\nversion: %s\n" % version, read("CITATION.cff"))
+        self.assertIn("\n  - name: %s\n" % owner["name"], read("CITATION.cff").replace("The fzgm", "the fzgm"))
+        self.assertIn("(packaging/owner.toml)", read("SECURITY.md"))
+        names = ("CMakeLists.txt", "SECURITY.md", "python/pyproject.toml", "packaging/conda/meta.yaml")
+        for name in names:
+            self.assertNotIn(owner["email"], read(name), "the address belongs to packaging/owner.toml alone")
+
 
 if __name__ == "__main__":
     unittest.main()

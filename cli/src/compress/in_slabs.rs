@@ -80,6 +80,7 @@ impl Work<'_> {
             bytes: totals.file_bytes,
             seconds,
             slabs: Some(totals.slabs),
+            step: None,
             stored: None,
             absolute,
             verified: None,

@@ -17,6 +17,8 @@ pub(super) struct Done {
     pub(super) bytes: u64,
     pub(super) seconds: f64,
     pub(super) slabs: Option<u64>,
+    /// Position of the step that was appended.
+    pub(super) step: Option<u64>,
     /// True if the array is stored uncompressed, because the pipeline did not make it smaller; `None` for a slab file.
     pub(super) stored: Option<bool>,
     pub(super) absolute: Option<Absolute>,
@@ -82,7 +84,7 @@ pub(super) fn report(
     files: &Files<'_>,
     done: &Done,
 ) -> Result<(), Failure> {
-    let Done { array, bytes, seconds, slabs, stored, absolute, verified, choice } = done;
+    let Done { array, bytes, seconds, slabs, step, stored, absolute, verified, choice } = done;
     let ratio = ratio(array.bytes(), *bytes);
     let bits = bits_per_value(*bytes, array.elements());
     let speed = speed(array.bytes(), *seconds);
@@ -110,6 +112,7 @@ pub(super) fn report(
             "seconds": number(*seconds),
             "gb_per_s": number(speed),
             "slabs": slabs,
+            "step": step,
             "stored": stored,
             "absolute_bound": optional(absolute.as_ref().map(|a| a.bound)),
             "value_min": optional(absolute.as_ref().and_then(|a| a.range).map(|r| r.0)),
@@ -119,6 +122,7 @@ pub(super) fn report(
         return reports::print_beside(beside, &format!("{value}\n"));
     }
     let slabs = slabs.map_or(String::new(), |n| format!(" in {n} slabs"));
+    let step = step.map_or(String::new(), |n| format!(", step {n}"));
     let stored = match stored {
         Some(true) if array.bytes() > 0 => {
             "stored uncompressed: the pipeline did not make the array smaller\n"
@@ -137,7 +141,7 @@ pub(super) fn report(
         .as_ref()
         .map_or(String::new(), |(goal, c)| format!("chosen for {goal}: {}\n", chosen::text(c)));
     let text = format!(
-        "{}: {} of {}, {} bytes\n{}: {bytes} bytes{slabs}, ratio {}{bits}, {} GB/s\n{chosen}{bound}{verified}{stored}",
+        "{}: {} of {}, {} bytes\n{}{step}: {bytes} bytes{slabs}, ratio {}{bits}, {} GB/s\n{chosen}{bound}{verified}{stored}",
         files.input.display(),
         shape(array),
         array.dtype(),

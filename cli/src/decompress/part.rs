@@ -15,8 +15,8 @@ use std::time::Instant;
 /// A region: first element and number of elements in each dimension, x first.
 #[derive(Clone)]
 pub(super) struct Part {
-    origin: Vec<u64>,
-    extent: Vec<u64>,
+    pub(super) origin: Vec<u64>,
+    pub(super) extent: Vec<u64>,
 }
 
 impl Part {
@@ -36,7 +36,7 @@ impl Part {
     }
 
     /// Rejects a region that is not inside the array of a file.
-    fn inside(&self, path: &Path, array: &Array) -> Result<(), Failure> {
+    pub(super) fn inside(&self, path: &Path, array: &Array) -> Result<(), Failure> {
         let dims = array.dims();
         let whole = format!("the array of {} has dimensions {}", path.display(), shape(array));
         if self.extent.len() != dims.len() {

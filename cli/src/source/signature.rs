@@ -42,6 +42,7 @@ static KINDS: &[Kind] = &[
     other(b"BZh", "a bzip2 file", UNPACK),
     other(b"\x89BLSC", "a Blosc file", UNPACK),
     other(super::npy::MAGIC, "a NumPy file", "remove --raw"),
+    other(&fzgm::series::MAGIC, "a series of fzgm", "restore a step with fzgm decompress --step"),
 ];
 
 const RESTORE: &str = "restore it with fzgm decompress";

@@ -220,3 +220,59 @@ fn slabs_and_comparisons_detect_fill_values() {
             .contains("noa 0.001 of the range")
     );
 }
+
+/// Files whose bound does not depend on fill values are correct with undeclared ones.
+#[test]
+fn correct_files_with_undeclared_fill_values_pass_a_comparison() {
+    let fixture = Fixture::new();
+    let (values, mask) = filled(&plain(1), "-9999");
+    write(&fixture, &values);
+    let line = "compress x -o x.fzm --force --dtype f32";
+    let first = mask.iter().position(|m| *m).unwrap();
+    let mut inexact = 0;
+    for (options, bound) in [
+        ("--mode abs --eb 0.7", 0.7),
+        ("--mode abs --eb 0.7 --container compact", 0.7),
+        ("--mode rel --eb 1e-3", 9.999),
+        ("--mode noa --eb 1e-2 --value-base 70", 0.7),
+        ("--mode prel --eb 1e-2 --value-base 70", 0.7),
+        ("--mode noa --eb 1e-2 --outlier-threshold 1e19", 103.2),
+        ("--mode abs --eb 0.7 --fill-value -9999", 0.0),
+        ("--lossless", 0.0),
+    ] {
+        for preset in ["", " --preset fast", " --preset high", " --preset pfpl", " --preset fz"] {
+            if !preset.is_empty() && (options.contains("mode rel") || options == "--lossless") {
+                continue;
+            }
+            let made = format!("{options}{preset}");
+            fixture.run(&format!("{line} {made}")).ok();
+            let m = fixture.run("compare x x.fzm --json").json();
+            assert_eq!(m["kept"], true, "{made}: {m}");
+            let found = !options.contains("9999") && !options.contains("1e19");
+            assert_eq!(m["suspected_fill_values"] == serde_json::json!([-9999.0]), found, "{made}: {m}");
+            assert!(m["range"].as_f64().unwrap() < 70.0 || options.contains("1e19"), "{made}: {m}");
+            let worst = m["worst_error_over_bound"].as_f64().unwrap();
+            assert!(worst <= 1.0 && (bound == 0.0 || worst > 0.1), "{made}: {m}");
+            fixture.run("decompress x.fzm -o y --force").ok();
+            let restored = fs::read(fixture.path("y")).unwrap();
+            let fill = f32::from_le_bytes(restored[4 * first..][..4].try_into().unwrap());
+            assert!((fill + 9999.0).abs() <= bound, "{made}: {fill}");
+            inexact += usize::from(fill != -9999.0);
+            // A restored array without its container, and without a bound.
+            fixture.run("compare x y --dtype f32").ok();
+            // The fill value itself is checked.
+            let mut changed = values.clone();
+            changed[first] -= if bound == 0.0 { 0.001 } else { 3.0 * bound };
+            fixture.write("changed", &changed.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>());
+            assert_eq!(fixture.run("compare changed x.fzm --dtype f32").code, Some(1), "{made}");
+        }
+    }
+    assert!(inexact > 10, "{inexact}");
+    fixture.run(&format!("{line} --mode abs --eb 0.7 --slab 4K")).ok();
+    fixture.run("compare x x.fzm").ok();
+    fixture.run("compare x x.fzm --mode abs --eb 0.7").ok();
+    // With a measured base, an undeclared fill value must be exact.
+    fixture.run(&format!("{line} --mode noa --eb 1e-3 --fill-value none --preset fast")).ok();
+    assert_eq!(fixture.run("compare x x.fzm").code, Some(1));
+    fixture.run("compare x x.fzm --fill-value none").ok();
+}

@@ -82,7 +82,7 @@ fn invalid_arguments_are_rejected() {
         ("hdf5 words --eb 1e-3 --mode prel", &["prel", "abs, noa, rel"]),
         ("hdf5 words --eb 1e-3 --mode lossless", &["remove --eb"]),
         ("hdf5 words --eb 1e-3 --preset zip", &["zip", "pfpl, fz, fast, high"]),
-        ("hdf5 words --eb 1e-3 --mode rel --preset high", &["preset 4 (high) has no mode 2 (rel)"]),
+        ("hdf5 words --eb 1e-3 --mode rel --preset high", &["preset 4 (high) does not support mode 2 (rel)"]),
         ("hdf5 words --eb 1e-9 --mode rel", &["2^-17"]),
         ("hdf5 describe t.h5", &["t.h5", "h5dump -pH", "python3 -m fzgm_hdf5 describe"]),
         ("hdf5 describe 1 2", &["2 cd_values"]),

@@ -16,6 +16,7 @@ mod pictures;
 mod previews;
 mod regions;
 mod results;
+mod series;
 mod slabs;
 #[cfg(target_os = "linux")]
 mod streams;

@@ -19,7 +19,7 @@ fn help_is_printed_on_standard_output() {
 #[cfg(unix)]
 #[test]
 fn commands_of_other_pages_run() {
-    for page in ["bounds", "choosing", "fill-values", "other-compressors", "tuning"] {
+    for page in ["bounds", "choosing", "fill-values", "other-compressors", "series", "tuning"] {
         let page = format!("docs/{page}.md");
         run_all(&Fixture::new(), &fs::read_to_string(Path::new(ROOT).join(page)).unwrap());
     }

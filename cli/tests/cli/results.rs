@@ -143,6 +143,32 @@ fn files_without_their_shape_are_announced() {
     }
 }
 
+/// Each stage lists the modes that it accepts, as text and as JSON.
+#[test]
+fn stages_list_their_modes() {
+    let fixture = Fixture::new();
+    let (all, lines) = (fixture.run("stages --json").json(), fixture.run("stages").ok());
+    let mut listed = vec![];
+    for stage in all["stages"].as_array().unwrap() {
+        let mode = stage["params"].as_array().unwrap().iter().find(|p| p["name"] == "mode");
+        let Some(mode) = mode else { continue };
+        let name = stage["name"].as_str().unwrap();
+        let words: Vec<&str> = mode["choices"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        let one_of = format!("One of {}\n", words.join(", "));
+        assert!(fixture.run(&format!("stages {name}")).ok().contains(&one_of), "{name}: {one_of}");
+        listed.push((name.to_string(), words.contains(&"rel")));
+    }
+    listed.sort();
+    let expected = ["fast", "ginterp", "lorenzo_quant", "multilevel", "quantizer"];
+    let expected = expected.map(|name| (name.to_string(), name == "quantizer"));
+    assert_eq!(listed, expected);
+    assert_eq!(lines.matches("One of abs, noa, rel, prel").count(), 1, "{lines}");
+    // The mode is rejected with a reason, and a word that is no mode with the list.
+    let line = "compress egm96.f32 -o x --dtype f32 --eb 1e-3 --preset fast --mode";
+    fixture.fails(&format!("{line} rel"), 5, &["mode rel", "pfpl"]);
+    fixture.fails(&format!("{line} abc"), 2, &["one of abs, noa, prel"]);
+}
+
 #[test]
 fn listings_and_bench() {
     let fixture = Fixture::new();

@@ -13,4 +13,4 @@ FZ_DEV void sum_container(const Args& a) {
 }
 }  // namespace fz
 
-FZ_BOTH(fz_sum, fz::sum_container, 256)
+FZ_BOTH(fz_sum, fz::sum_container, 256, 4, 4)

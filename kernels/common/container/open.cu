@@ -301,6 +301,6 @@ FZ_DEV void close_container(const Args& a) {
 }
 }  // namespace fz
 
-FZ_BOTH(fz_open, fz::open_container, fz::CONTAINER_BLOCK, 2)
-FZ_BOTH(fz_load, fz::load_container, 256)
-FZ_BOTH(fz_close, fz::close_container, 256)
+FZ_BOTH(fz_open, fz::open_container, fz::CONTAINER_BLOCK, 2, 5)
+FZ_BOTH(fz_load, fz::load_container, 256, 4, 4)
+FZ_BOTH(fz_close, fz::close_container, 256, 5, 5)

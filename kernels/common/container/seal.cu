@@ -155,4 +155,4 @@ FZ_DEV void seal_container(const Args& a) {
 }
 }  // namespace fz
 
-FZ_BOTH(fz_seal, fz::seal_container, fz::CONTAINER_BLOCK, 2)
+FZ_BOTH(fz_seal, fz::seal_container, fz::CONTAINER_BLOCK, 2, 5)

@@ -35,9 +35,10 @@ from ._fills import FillValueWarning
 from ._fzgm import __version__
 from ._gpu import Call
 from ._pipelines import Pipeline
+from ._series import Series, SeriesWriter, Step
 
 __all__ = [
     "__version__", "Call", "CallError", "Choice", "ContainerError", "Decoder", "Details", "DeviceArray", "DeviceError", "Encoder", "Error", "FileError", "FillValueWarning", "Info",
-    "InternalError", "Metrics", "Pipeline", "PipelineError", "Preset", "RoomError", "choose", "compare", "compress", "decompress", "decompress_region", "info", "presets",
+    "InternalError", "Metrics", "Pipeline", "PipelineError", "Preset", "RoomError", "Series", "SeriesWriter", "Step", "choose", "compare", "compress", "decompress", "decompress_region", "info", "presets",
     "preview",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -169,14 +169,40 @@ def container_of(container: Any) -> str:
 
 
 def check_out(out: Any, dtype: np.dtype, elements: int, container: np.ndarray | None) -> np.ndarray:
-    """``out`` as a destination of the values of ``container``."""
+    """``out`` as a contiguous destination of the values of ``container``."""
+    _fits(out, dtype, elements)
+    return _apart(out, container, "the container")
+
+
+def restored_into(out: Any, dtype: np.dtype, elements: int, container: np.ndarray | None, restore: Callable[[np.ndarray], None]) -> np.ndarray:
+    """``out`` with the values of ``container``, which ``restore`` writes into contiguous bytes. An array with gaps, such as the interior of a grid with
+    ghost cells, receives its values from a copy; no other memory is written."""
+    _fits(out, dtype, elements)
+    if out.flags.c_contiguous:
+        restore(flat_bytes(_apart(out, container, "the container")))
+        return out
+    reach = dtype.itemsize
+    for stride, length in sorted((abs(s), n) for s, n in zip(out.strides, out.shape) if n > 1):
+        if stride < reach and out.size:
+            raise CallError(f"out has strides {out.strides}, with which elements can share memory; expected an array whose elements are apart")
+        reach += stride * (length - 1)
+    if not out.flags.writeable:
+        raise CallError("out is read-only; expected a writable array")
+    if container is not None and np.may_share_memory(out, container):
+        raise CallError("out overlaps the container; expected memory of its own")
+    packed = new(out.shape, dtype)
+    restore(flat_bytes(packed))
+    np.copyto(out, packed)
+    return out
+
+
+def _fits(out: Any, dtype: np.dtype, elements: int) -> None:
     if not isinstance(out, np.ndarray):
         raise CallError(f"out is of type {type(out).__name__}; expected a numpy array")
     if out.dtype != dtype:
         raise CallError(f"out has element type {out.dtype}; the container has {dtype}")
     if out.size != elements:
         raise CallError(f"out has {out.size} elements; the container has {elements}")
-    return _apart(out, container, "the container")
 
 
 def check_room(out: Any, array: np.ndarray) -> np.ndarray:

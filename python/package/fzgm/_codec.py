@@ -100,7 +100,8 @@ def decompress(
 
     buf    bytes or any contiguous buffer, or an array of bytes on a GPU; not a path.
     shape  shape of the result, with the same number of elements; default: that of the array, whose dimensions beyond 8 are joined.
-    out    contiguous array of the element type and number of elements of the container; it receives the values and is returned.
+    out    array of the element type and number of elements of the container; it receives the values and is returned. An array that is not
+           contiguous, such as ``grid[2:-2, 2:-2]``, requires memory for a copy.
     max_memory_bytes  limit of working memory, checked before the result is allocated; 0: 8 times the array plus 64 MiB.
     device where the result is: ``"cpu"`` for a NumPy array, ``"cuda:N"`` for a ``DeviceArray``; default: where the container is. If container or
            result is on a GPU, the call runs there, and ``out`` may be an array there.
@@ -122,10 +123,9 @@ def decompress(
     if out is not None:
         if shape is not None:
             raise CallError("shape and out are both given; expected one of them: the shape is that of out")
-        result = _arrays.check_out(out, dtype, elements, data)
-    else:
-        shape = stored if shape is None else _arrays.as_shape(shape, elements)
-        result = _arrays.new(shape, dtype)
+        return _arrays.restored_into(out, dtype, elements, data, lambda flat: plan.decompress(data, flat))
+    shape = stored if shape is None else _arrays.as_shape(shape, elements)
+    result = _arrays.new(shape, dtype)
     plan.decompress(data, _arrays.flat_bytes(result))
     return result
 
@@ -209,12 +209,16 @@ def _file(source: Any, *, front: bool) -> Any:
     """The open file of a path; None for a container."""
     if not isinstance(source, (str, os.PathLike)):
         return None
+    return _fzgm.File(_path(source), front)
+
+
+def _path(source: Any) -> str:
     try:
         path = os.fsdecode(source)
         os.fsencode(path)
     except (TypeError, UnicodeError) as error:
         raise CallError(f"the path is {_arrays.shown(source)}, which cannot be a path: {error}; expected the path of a file") from error
-    return _fzgm.File(path, front)
+    return path
 
 
 @dataclass(frozen=True)
@@ -243,6 +247,10 @@ def info(source: Any) -> Info:
         about = _fzgm.info_at(_gpu.container_place(source, view, view.device))
     else:
         about = _fzgm.info(_arrays.container_bytes(source))
+    return _described(about)
+
+
+def _described(about: dict[str, Any]) -> Info:
     about["shape"] = tuple(reversed(about.pop("dims")))
     about["dtype"] = _arrays.dtype_of(about["dtype"])
     about["stages"] = tuple((name, dict(parameters)) for name, parameters in about["stages"])

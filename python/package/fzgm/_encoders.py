@@ -126,10 +126,9 @@ class Decoder:
             data = _arrays.container_bytes(buf)
             if out is None:
                 out = _arrays.new(self.shape, self.dtype)
-            else:
-                _arrays.check_out(out, self.dtype, math.prod(self.shape), data)
-            self._plan.decompress(data, _arrays.flat_bytes(out))
-            return out
+            return _arrays.restored_into(
+                out, self.dtype, math.prod(self.shape), data, lambda flat: self._plan.decompress(data, flat)
+            )
         number = _device.stream_number(stream)
         view = _device.view_of(buf, "the container", number)
         place = _gpu.container_place(buf, view, self.device)

@@ -208,9 +208,9 @@ impl Batch<Encoder> {
     /// As [`Batch::<Encoder>::preload`]. Errors that depend on an array are in its result.
     ///
     /// # Safety
-    /// The tables must be device memory with an entry for each array. They, the memory that they refer to,
-    /// and the workspace must remain valid and unmodified until the call has completed on the stream. No
-    /// memory to write may overlap other memory of the call.
+    /// The tables must be device memory with an entry for each array. The tables, the memory at the addresses
+    /// in them, and the workspace must remain valid and unmodified until the call has completed on the stream.
+    /// No memory to write may overlap other memory of the call.
     pub unsafe fn compress_async(
         &self,
         ws: &mut BatchWorkspace,

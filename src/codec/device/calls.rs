@@ -7,7 +7,7 @@ use crate::base::error::{Error, Result};
 use crate::base::parallel::Parallel;
 use crate::codec::{Decoder, Device, Encoder, Options};
 use crate::format::{self, Header, Info};
-use crate::gpu::{Context, Home, Stream};
+use crate::gpu::{Context, Stream};
 use crate::pipeline::Pipeline;
 use crate::runtime::workspace::Workspace;
 
@@ -202,15 +202,13 @@ impl Decoder {
                 return self.decompress(ws, unsafe { container.host() }, unsafe { dst.host_mut() });
             };
             let dst = self.cut(dst)?;
-            if let Home::Device(_) = container.home()? {
-                // SAFETY: the caller's promise.
-                let to = unsafe { dst.memory_mut() }?;
-                let context = Context::on(index)?;
-                let done =
-                    self.gpu()?.decompress_there(&context, ws, container, to, self.options.checksum)?;
-                if let Some(bytes) = done {
-                    return Ok(bytes);
-                }
+            // SAFETY: the caller's promise.
+            let (from, to) = unsafe { (container.memory()?, dst.memory_mut()?) };
+            let context = Context::on(index)?;
+            if let Some(bytes) =
+                self.gpu()?.decompress_there(&context, ws, from, to, self.options.checksum)?
+            {
+                return Ok(bytes);
             }
             // SAFETY: the caller's promise.
             let bytes = &*unsafe { container.on_host() }?;
@@ -251,19 +249,12 @@ impl Decoder {
             let device = index.map_or(options.device, Device::Cuda);
             let decoder = Decoder::of_header(&header, &Options { device, ..options.clone() })?;
             let ws = &mut decoder.workspace()?;
-            let Some(index) = index else {
+            match index {
                 // SAFETY: the caller's promise; both are host memory.
-                return decoder.run(&header, ws, unsafe { container.host() }, unsafe { dst.host_mut() });
-            };
-            if let Home::Device(_) = container.home()? {
+                None => decoder.run(&header, ws, unsafe { container.host() }, unsafe { dst.host_mut() }),
                 // SAFETY: the caller's promise.
-                return unsafe { decoder.decompress_at(ws, container, dst) };
+                Some(_) => unsafe { decoder.decompress_at(ws, container, dst) },
             }
-            // SAFETY: the caller's promise.
-            let bytes = &*unsafe { container.on_host() }?;
-            // SAFETY: the caller's promise.
-            let (container, dst) = unsafe { (container.memory()?, dst.memory_mut()?) };
-            decoder.decompress_read(index, ws, (&header, bytes), container, dst)
         })
     }
 

@@ -125,21 +125,14 @@ impl GpuDecoder {
         let s = stream.borrow();
         let bytes = self.prepared.plan.bound.array.bytes();
         let memory = prepared::memory_mut(&mut ws.gpu)?;
-        let container = match container {
-            Memory::Device(slice) => slice,
-            Memory::Host(host) => {
-                let staged = prepared::staging(context, &mut memory.container, host.len() as u64)?.address();
-                PinnedStaging::upload(
-                    context,
-                    &mut memory.pinned_staging,
-                    staged,
-                    host,
-                    s,
-                    Parallel(ws.threads.pool()),
-                )?;
-                DeviceSlice { address: staged, bytes: host.len() as u64 }
-            }
-        };
+        let container = prepared::on_device(
+            context,
+            &mut memory.container,
+            &mut memory.pinned_staging,
+            container,
+            s,
+            Parallel(ws.threads.pool()),
+        )?;
         let (slice, host) = prepared::restored_to(context, &mut memory.array, dst, bytes)?;
         let result = prepared::result(context, &mut memory.result)?.address();
         let memory = prepared::memory(&ws.gpu)?;
@@ -156,13 +149,13 @@ impl GpuDecoder {
         deliver(context, ws, host, slice, s)
     }
 
-    /// Decompresses a container in device memory, whose header the device reads, and waits. `None`: only the
-    /// host can read this container or report its defect.
+    /// Decompresses a container whose header the device reads, and waits. `None`: only the host can read this
+    /// container or report its defect.
     pub(in crate::codec) fn decompress_there(
         &self,
         context: &Context,
         ws: &mut Workspace,
-        container: DeviceSlice,
+        container: Memory<&[u8]>,
         dst: Memory<&mut [u8]>,
         checksum: bool,
     ) -> Result<Option<usize>> {
@@ -173,6 +166,14 @@ impl GpuDecoder {
         let stream = OwnStream::new(context)?;
         let s = stream.borrow();
         let memory = prepared::memory_mut(&mut ws.gpu)?;
+        let container = prepared::on_device(
+            context,
+            &mut memory.container,
+            &mut memory.pinned_staging,
+            container,
+            s,
+            Parallel(ws.threads.pool()),
+        )?;
         let bytes = self.prepared.plan.bound.array.bytes();
         let (slice, host) = prepared::restored_to(context, &mut memory.array, dst, bytes)?;
         let result = prepared::result(context, &mut memory.result)?.address();

@@ -169,21 +169,14 @@ impl GpuEncoder {
         let stream = OwnStream::new(context)?;
         let s = stream.borrow();
         let memory = prepared::memory_mut(&mut ws.gpu)?;
-        let src = match src {
-            Memory::Device(slice) => slice,
-            Memory::Host(bytes) => {
-                let staged = prepared::staging(context, &mut memory.array, bytes.len() as u64)?.address();
-                PinnedStaging::upload(
-                    context,
-                    &mut memory.pinned_staging,
-                    staged,
-                    bytes,
-                    s,
-                    Parallel(ws.threads.pool()),
-                )?;
-                DeviceSlice { address: staged, bytes: bytes.len() as u64 }
-            }
-        };
+        let src = prepared::on_device(
+            context,
+            &mut memory.array,
+            &mut memory.pinned_staging,
+            src,
+            s,
+            Parallel(ws.threads.pool()),
+        )?;
         let (slice, mut host) = match dst {
             Memory::Device(slice) => (slice, None),
             Memory::Host(bytes) => {

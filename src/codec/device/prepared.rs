@@ -2,8 +2,9 @@
 
 use super::{CallResult, DeviceSlice, Memory};
 use crate::base::error::{Error, Result};
+use crate::base::parallel::Parallel;
 use crate::format::Tables;
-use crate::gpu::{Context, DeviceMemory, Pinned, Stream};
+use crate::gpu::{Context, DeviceMemory, Pinned, PinnedStaging, Stream};
 use crate::plan::{Direction, Plan};
 use crate::runtime::cuda::{Run, Span, WorkspaceLayout, preload};
 use crate::runtime::workspace::{GpuMemory, Workspace};
@@ -117,6 +118,25 @@ pub(super) fn staging<'m>(
         Some(memory) => Ok(memory),
         none => Ok(none.insert(DeviceMemory::new(context, bytes)?)),
     }
+}
+
+/// An array or a container in device memory: itself, or its copy in staging memory.
+pub(super) fn on_device(
+    context: &Context,
+    kept: &mut Option<DeviceMemory>,
+    pinned: &mut Option<PinnedStaging>,
+    from: Memory<&[u8]>,
+    stream: Stream,
+    threads: Parallel<'_>,
+) -> Result<DeviceSlice> {
+    let host = match from {
+        Memory::Device(slice) => return Ok(slice),
+        Memory::Host(host) => host,
+    };
+    let bytes = host.len() as u64;
+    let address = staging(context, kept, bytes)?.address();
+    PinnedStaging::upload(context, pinned, address, host, stream, threads)?;
+    Ok(DeviceSlice { address, bytes })
 }
 
 /// A place for the result of a blocking call.

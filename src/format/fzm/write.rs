@@ -218,7 +218,7 @@ fn buffer_record(
     });
     t.fixed(Field::SegmentBytes(k), 8);
     match b.room {
-        Some(room) => t.informational(|w| w.u64(room)),
+        Some(room) => t.capacity(room),
         None => t.fixed(Field::SegmentBytes(k), 8),
     }
     t.fixed(Field::SegmentBytes(k), 8);

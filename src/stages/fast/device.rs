@@ -29,15 +29,19 @@ fn function(p: &FastParams, functions: [[&'static str; 3]; 2]) -> &'static str {
 
 pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<FastParams>(shape.params);
-    let chunks = chunks(&p)?;
+    let (chunks, masked) = (chunks(&p)?, p.threshold.is_finite());
     if chunks <= SMALL_CHUNKS.into() {
         let name = function(&p, functions!("fast_encode_small"));
-        return Some(DeviceLaunch::one(name, chunks, 256).with(STATE_BYTES * chunks, 0));
+        let one = DeviceLaunch::one(name, chunks, 256).with(STATE_BYTES * chunks, 0);
+        // A single array does not fill the device, so that fewer operations save no time.
+        return Some(match (p.value, p.ndim) {
+            (4, 3) if p.half2 != 0 && !masked => one.batched("fast_encode_small_half2_f32_3d", chunks, 256),
+            _ => one,
+        });
     }
     // A block for each chunk, and one for each group of chunks, which copies them to their place.
     let group = u64::from(if chunks <= SMALL_GROUPS.into() { SMALL_GROUP } else { LARGE_GROUP });
     let groups = chunks.div_ceil(group);
-    let masked = p.threshold.is_finite();
     let [name, measuring] = match (p.value, p.ndim) {
         // Takes precedence over half2: units of fill values alone have codes of 0, which may be out of the reach of others.
         (4, 3) if masked => ["fast_encode_masked_f32_3d", "fast_encode_measuring_masked_f32_3d"],

@@ -5,7 +5,7 @@ use super::params::{
     STRICT,
 };
 use super::step;
-use crate::ir::device::{DeviceLaunch, LaunchShape, tiles};
+use crate::ir::device::{DeviceLaunch, LaunchShape, TILE, tiles};
 use crate::ir::kernel::read_params;
 use crate::stages::params::{TILE_COUNTS_BYTES, UNIT_THREADS as THREADS};
 
@@ -17,11 +17,20 @@ const SAMPLERS: u64 = 256;
 /// time than further blocks do.
 const GROUPS: u64 = 16;
 
+/// Bytes of the largest array for which one block does all work: alone, where it saves a launch, and in a batch.
+const ALONE: u64 = 1 << 16;
+const BATCHED: u64 = 1 << 20;
+
 /// The last block of the range scan resolves the bound; the last one of the sample chooses the step. A base that is given
 /// is resolved where the step is chosen.
 pub(super) fn bound(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<QuantizerParams>(shape.params);
     let bytes = shape.input(0);
+    let (whole, threads) =
+        (p.switches & (RANGE | PREVIOUS) == 0, if bytes <= u64::from(TILE) { 256 } else { 512 });
+    if whole && bytes <= ALONE {
+        return Some(DeviceLaunch::one("quantizer_bound_whole", 1, threads));
+    }
     let measured = p.mode != ABS && p.value_base == 0.0 || p.switches & RANGE != 0;
     let blocks = if measured { tiles(bytes).clamp(1, BLOCKS) } else { 1 };
     // Where exact values cost nothing, the step is the whole bound (parameter fixed_step).
@@ -37,7 +46,10 @@ pub(super) fn bound(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let again = if steps { step } else { DeviceLaunch::one("quantizer_bound", 1, THREADS) };
     let all = if steps { scan.then("quantizer_bound_step", samplers, THREADS) } else { scan };
     let all = all.with(BOUND_COUNTS_BYTES, RANGE_BYTES * blocks);
-    Some(if previous { all.clone().with_tries(all, again) } else { all })
+    // A batch has a block for each of its arrays, which then waits for no other block.
+    let batched = whole && bytes <= BATCHED;
+    let all = if previous { all.clone().with_tries(all, again) } else { all };
+    Some(if batched { all.batched("quantizer_bound_whole", 1, threads) } else { all })
 }
 
 pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {

@@ -14,7 +14,7 @@ use std::ptr;
 const MOST_FILES: u32 = 4;
 
 /// A file of this thread, which goes again.
-struct Given {
+pub(super) struct Given {
     path: PathBuf,
     text: CString,
 }
@@ -26,13 +26,22 @@ impl Given {
         Given::at(std::env::temp_dir().join(format!("fzgm-calls-{}-{number}", std::process::id())))
     }
 
+    /// Nothing that is removed.
+    pub(super) fn none() -> Given {
+        Given { path: PathBuf::new(), text: CString::default() }
+    }
+
+    pub(super) fn pointer(&self) -> *const std::ffi::c_char {
+        self.text.as_ptr()
+    }
+
     fn at(path: PathBuf) -> Given {
         let text = CString::new(path.to_str().expect("a path that is a text")).expect("without a zero");
         Given { path, text }
     }
 
     /// The valid argument, or a wrong one in its place.
-    fn or(mistake: u8, wrong: &mut Vec<i32>) -> (Given, *const std::ffi::c_char) {
+    pub(super) fn or(mistake: u8, wrong: &mut Vec<i32>) -> (Given, *const std::ffi::c_char) {
         let given = Given::new();
         let elsewhere = |path: &Path, wrong: &mut Vec<i32>| {
             wrong.push(FILE);

@@ -19,9 +19,11 @@ mod judge;
 mod oracle;
 mod pipelines;
 mod plans;
+mod series;
 mod simple;
 mod source;
 mod spaces;
+mod views;
 
 pub use judge::Tally;
 
@@ -97,6 +99,8 @@ pub struct World {
     count: u64,
     /// Calls on files that were made: they take longest.
     files: u32,
+    /// Series that were written.
+    series: u32,
 }
 
 /// The largest number of objects of each kind; the next one replaces the oldest.
@@ -120,6 +124,7 @@ const CALLS: &[Call] = &[
     World::decompress,
     World::decompress_region,
     World::decompress_preview,
+    World::views,
     World::finalize,
     World::finalize,
     World::plan_decoder,
@@ -149,6 +154,8 @@ const CALLS: &[Call] = &[
     World::describe,
     World::describe_pipeline,
     World::files,
+    World::files,
+    World::series,
     World::devices,
     World::about,
 ];
@@ -165,6 +172,7 @@ pub fn run(bytes: &[u8]) -> Tally {
         containers: vec![],
         count: 0,
         files: 0,
+        series: 0,
     };
     world.begin(&mut source);
     for _ in 0..MOST_CALLS {

@@ -7,7 +7,7 @@ use crate::common::rng::Rng;
 use crate::common::samples::{self, Content};
 use crate::cuda::need_gpu;
 use fzgm::{Array, Batch, BatchAddresses, BatchWorkspace, CallResult, DType, Decoder, Encoder};
-use fzgm::{Container, Device, Error, Options, Status};
+use fzgm::{Container, Device, Error, Options, Pipeline, Status};
 use std::sync::Arc;
 
 /// A batch in both directions, with all memory of its calls.
@@ -129,6 +129,12 @@ impl Fixture {
     }
 }
 
+fn preset_with_bound(name: &str, bound: f64) -> Pipeline {
+    let mut pipeline = lossy(name, DType::F32);
+    pipeline.set_everywhere("error_bound", |args| args.set_real("error_bound", bound)).unwrap();
+    pipeline
+}
+
 fn plan(name: &str, dtype: DType, dims: &[u64], options: &Options) -> Arc<Encoder> {
     let array = Array::new(dtype, dims).unwrap();
     Arc::new(Encoder::new(&lossy(name, dtype), &array, options).unwrap())
@@ -165,6 +171,35 @@ fn every_array_has_the_bytes_of_a_single_call() {
             fixture.both();
             arrays.iter().enumerate().for_each(|(i, array)| fixture.check(i, array));
         }
+    }
+}
+
+/// Edges in groups of four values or fewer, a bound too fine for f16, an array of many blocks, unaligned addresses.
+#[test]
+fn patches_of_any_shape_and_address() {
+    need_gpu!();
+    let options = options();
+    let fine = Array::new(DType::F32, &[36, 20, 12]).unwrap();
+    let fine = Encoder::new(&preset_with_bound("fast", 1e-5), &fine, &options).unwrap();
+    let plans = [
+        plan("fast", DType::F32, &[36, 20, 44], &options),
+        Arc::new(fine),
+        plan("fast", DType::F64, &[20, 12, 10], &options),
+        plan("fast", DType::F32, &[44, 300], &options),
+        plan("fast", DType::F32, &[300_000], &options),
+        plan("pfpl", DType::F32, &[64, 40, 33], &options),
+    ];
+    let mut fixture = Fixture::new((0..3 * plans.len()).map(|i| plans[i % plans.len()].clone()).collect());
+    for shift in [0, 4] {
+        let arrays = fixture.fill(shift as u64);
+        for (i, bytes) in arrays.iter().enumerate() {
+            let block = Block::new(bytes.len() + shift);
+            block.put(shift, bytes);
+            set(&fixture.tables.src, i, block.slice(shift, 0).address);
+            fixture.src[i] = block;
+        }
+        fixture.both();
+        arrays.iter().enumerate().for_each(|(i, array)| fixture.check(i, array));
     }
 }
 

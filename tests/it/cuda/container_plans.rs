@@ -4,7 +4,9 @@ use crate::common::fixture::{Fixture, lossy, options};
 use crate::common::gpu::{Block, TestStream};
 use crate::common::samples::Content;
 use crate::cuda::need_gpu;
-use fzgm::{Array, CallResult, Container, DType, Decoder, Device, Error, Options, Status, Stream, Workspace};
+use fzgm::{
+    Array, CallResult, Container, DType, Decoder, Device, Encoder, Error, Options, Status, Stream, Workspace,
+};
 
 /// A decoder that was opened, with the memory of its calls.
 struct Opened {
@@ -17,7 +19,10 @@ struct Opened {
 
 impl Opened {
     fn of(container: &[u8]) -> Opened {
-        let decoder = Decoder::open(container, &options()).unwrap();
+        Opened::with(Decoder::open(container, &options()).unwrap())
+    }
+
+    fn with(decoder: Decoder) -> Opened {
         let ws = decoder.workspace().unwrap();
         let restored = Block::new(decoder.array().bytes() as usize);
         Opened { decoder, ws, restored, result: Block::new(24), stream: TestStream::new() }
@@ -97,6 +102,42 @@ fn other_containers_of_the_pipeline_are_served_as_far_as_they_need_no_more_room(
         large.0.truncate(3);
         assert_eq!(status(opened.restore(&large.0, 0)), (Status::NotAContainer as i32, 0), "{name} {dtype}");
     }
+}
+
+/// A blocking call enlarges outlier lists that are too short. An FZM file records their capacity.
+#[test]
+fn decoders_of_an_encoder_restore_containers_with_enlarged_lists() {
+    need_gpu!();
+    for (name, dtype) in [("fz", DType::F32), ("cusz", DType::F64)] {
+        let mut pipeline = lossy(name, dtype);
+        pipeline.set_everywhere("outlier_capacity", |args| args.set_real("outlier_capacity", 1e-6)).unwrap();
+        let array = Array::new(dtype, &[20_000]).unwrap();
+        for container in [Container::Fzm, Container::Compact] {
+            let fixture = Fixture::new(&pipeline, &array, &Options { container, ..options() });
+            let short = one_run(&fixture, Content::Specials, 2);
+            assert!(matches!(short, Err(Error::OutlierCapacity { .. })), "{name} {dtype}: {short:?}");
+            let enlarged = on_cpu(&fixture, Content::Specials, 2, true);
+            let ordinary = on_cpu(&fixture, Content::Zeros, 1, true);
+            let mut opened = Opened::with(fixture.encoder.decoder().unwrap());
+            for (container, restored) in [&enlarged, &ordinary, &enlarged] {
+                assert_eq!(
+                    status(opened.restore(container, 7)),
+                    (Status::Ok as i32, array.bytes()),
+                    "{name}"
+                );
+                assert!(opened.restored.get() == *restored, "{name} {dtype}: another array");
+            }
+        }
+    }
+}
+
+/// Compression in memory of the caller, which enlarges no lists.
+fn one_run(fixture: &Fixture, content: Content, seed: u64) -> Result<usize, Error> {
+    let options = Options { device: Device::Cpu, ..fixture.encoder.options().clone() };
+    let encoder = Encoder::new(fixture.encoder.pipeline(), &fixture.array, &options)?;
+    let mut ws = encoder.workspace_in(vec![0; encoder.workspace_bytes() as usize].leak())?;
+    let mut dst = vec![0; encoder.max_compressed_bytes() as usize];
+    encoder.compress(&mut ws, &fixture.data(content, seed), &mut dst)
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod container_plans;
 mod damage_on_device;
 mod fast;
 mod functions;
+mod gpus;
 mod graphs;
 mod lorenzo;
 mod mutants;
