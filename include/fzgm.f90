@@ -183,6 +183,7 @@ module fzgm
     integer(c_int32_t) :: checksum = 0
     integer(c_int32_t) :: threads = 0
     integer(c_int32_t) :: device = 0
+    integer(c_int32_t) :: previous_base = 0
     integer(c_int64_t) :: max_memory_bytes = 0
   end type fz_options_t
 

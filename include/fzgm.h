@@ -668,6 +668,14 @@ typedef struct {
    */
   int32_t device;
   /**
+   * 0 (default) or 1. 1: The workspace of an encoder keeps a value base from call to call, and the
+   * bound of modes "noa" and "prel" refers to the kept base if it suits the array. The guarantee is
+   * that of value 0. On a GPU, calls with preset "pfpl" are faster; the container also depends on the
+   * earlier calls with the workspace (docs/bounds.md). It applies to the stages fast and quantizer with strict 1. Other
+   * stages and decoders ignore it. Batches reject it.
+   */
+  int32_t previous_base;
+  /**
    * Limit of the memory of a decoder in bytes. The limit guards against containers made to
    * exhaust memory. If a decoder requires more memory, its creation fails with FZ_MEMORY_LIMIT.
    * 0 (default): the limit is 64 MiB plus 8 times the array size. Exception: decoders from
@@ -2077,6 +2085,7 @@ FZ_NODISCARD int32_t fz_batch_workspace_bytes(const fz_batch_plan *batch, uint64
  * Creates a workspace for calls with this batch plan, and starts its threads.
  *
  * Returns:
+ *   FZ_INVALID_ARGUMENT  A plan of the batch has the option previous_base.
  *   FZ_OUT_OF_MEMORY, FZ_NO_THREADS.
  */
 FZ_NODISCARD int32_t fz_batch_workspace_new(const fz_batch_plan *batch, fz_batch_workspace **workspace);

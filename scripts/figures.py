@@ -263,7 +263,7 @@ def measured(path, columns, said):
         if row["mode"] != "lossless":
             row["bound"] = short(number(line.get("eb"), f"{where}: eb"))
         if row["mode"] in ("noa", "prel"):
-            row["value_range"] = "scanned" if line.get("value_base") is None else "given"
+            row["value_range"] = "previous" if line.get("previous_base") else "scanned" if line.get("value_base") is None else "given"
         if "threads" in line:
             row["threads"] = str(line["threads"] or "all")
         # A time is that of the call as a graph.

@@ -54,6 +54,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "V", num_args = 0..=1, require_equals = true, default_missing_value = "measured",
         value_parser = value_base)]
     value_base: Option<Base>,
+    /// Modes noa and prel: add a row whose calls use the value range or largest magnitude of the previous call
+    #[arg(long)]
+    previous_base: bool,
+    /// GPU only: write checksums, which asynchronous calls do not by default
+    #[arg(long)]
+    checksum: bool,
     /// CPU threads, one or more numbers separated by commas; 0: all cores [default: 1,0]
     #[arg(long, value_name = "N", value_delimiter = ',', allow_negative_numbers = true, value_parser = input::threads())]
     threads: Vec<u32>,
@@ -78,6 +84,15 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// An option that only a GPU supports.
+    fn needs_gpu(&self) -> Option<&'static str> {
+        match (self.graph, self.checksum) {
+            (true, _) => Some("--graph"),
+            (_, true) => Some("--checksum"),
+            _ => None,
+        }
+    }
+
     /// True if the output is text, which is printed row by row during the run.
     fn as_text(&self) -> bool {
         !self.json && !self.csv
@@ -110,8 +125,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             let what = format!("--threads is given, but --device is {}; remove --threads", args.device);
             return Err(Failure::usage(what));
         }
-    } else if args.graph {
-        let what = format!("--graph is given, but --device is {}; pass --device cuda", args.device);
+    } else if let Some(option) = args.needs_gpu() {
+        let what = format!("{option} is given, but --device is {}; pass --device cuda", args.device);
         return Err(Failure::usage(what));
     }
     let own = args.custom_pipeline()?;
@@ -130,7 +145,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (mut rows, mut failures) = (vec![], Failures::default());
     for request in requests {
         for &threads in threads {
-            let options = Options { threads, fuse: !args.no_fuse, ..Options::default() };
+            let options = Options {
+                threads,
+                fuse: !args.no_fuse,
+                previous_base: request.previous_base,
+                ..Options::default()
+            };
             match measure(request, &array, &src, &options, args.runs) {
                 Ok(row) => {
                     if args.as_text() {
@@ -185,7 +205,7 @@ impl Args {
         chains.chain(self.configs.iter().map(|path| CustomPipeline::from_file(path))).collect()
     }
 
-    /// One request for each preset or pipeline and each bound, and one more with a given value range. Fails before the
+    /// One request for each preset or pipeline and each bound, and more with a previous and a given value range. Fails before the
     /// first measurement if a request is invalid for every array, for example because of an unknown preset.
     fn requests<'a>(
         &'a self,
@@ -231,6 +251,9 @@ impl Args {
                     PipelineSource::Custom(_) => Request { bound, ..given }.completed(),
                 };
                 requests.push(scan);
+                if self.previous_base && matches!(scan.mode, Some("noa" | "prel")) {
+                    requests.push(Request { previous_base: true, ..scan });
+                }
                 if scan.mode == Some("noa") {
                     requests.extend(base.map(|base| Request { value_base: Some(base), ..scan }));
                 }
@@ -275,6 +298,7 @@ fn name(request: &Request<'_>) -> String {
 /// The column that states the source of the value range.
 fn base(request: &Request<'_>) -> &'static str {
     match (request.mode, request.value_base) {
+        (Some("noa" | "prel"), None) if request.previous_base => "previous",
         (Some("noa"), None) => "range scan",
         (Some("noa"), Some(_)) => "base given",
         _ => "-",

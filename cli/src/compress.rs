@@ -251,6 +251,7 @@ impl Work<'_> {
             bound: args.eb.or(self.auto.and_then(|auto| auto.stand_in_bound())),
             threshold,
             value_base: args.value_base,
+            previous_base: false,
             settings: &args.settings,
         };
         Ok((request.pipeline(dtype)?, declared))

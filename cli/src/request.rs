@@ -118,6 +118,8 @@ pub(crate) struct Request<'a> {
     pub(crate) bound: Option<f64>,
     pub(crate) threshold: Option<f64>,
     pub(crate) value_base: Option<f64>,
+    /// Calls refer to the value base of the previous call with the workspace.
+    pub(crate) previous_base: bool,
     /// The values of `--set`.
     pub(crate) settings: &'a [Setting],
 }
@@ -125,7 +127,15 @@ pub(crate) struct Request<'a> {
 impl<'a> Request<'a> {
     /// A request without options.
     pub(crate) fn plain(start: PipelineSource<'a>) -> Self {
-        Request { start, mode: None, bound: None, threshold: None, value_base: None, settings: &[] }
+        Request {
+            start,
+            mode: None,
+            bound: None,
+            threshold: None,
+            value_base: None,
+            previous_base: false,
+            settings: &[],
+        }
     }
 
     /// Fills in the values of a custom pipeline if the options are not given.

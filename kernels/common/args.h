@@ -113,11 +113,24 @@ constexpr static const size_t PARAM_BYTES = 64;
 /// Kernels that one device function can run before or behind itself.
 constexpr static const size_t MAX_FUSED = 4;
 
+/// Bytes that a workspace keeps from call to call for each stage.
+constexpr static const uint64_t KEPT_BYTES = 64;
+
+/// Tags of launches that use the base of the previous call: the first try, and the second try, which
+/// returns at once unless the first one has found a range that the base does not suit.
+constexpr static const uint32_t FIRST_TRY = 1;
+
+constexpr static const uint32_t SECOND_TRY = 2;
+
 /// The launches of a kernel on a device, and the memory that they share.
 struct DeviceLaunch;
 
 /// One device function over a grid.
 struct KernelLaunch;
+
+/// The launches of a kernel if the array is coded with the base of the previous call: the first try measures the
+/// range in addition, and the second one codes the array again if required.
+struct Tries;
 
 /// The plan as device functions need it besides its launches: the lengths of the tables after this block, and
 /// their offsets in bytes from here.
@@ -253,6 +266,8 @@ struct Args {
   uint64_t scratch;
   /// The status block of the call.
   uint64_t status;
+  /// [`KEPT_BYTES`] that the workspace keeps for the stage from call to call, zero when it is made; 0: none.
+  uint64_t kept;
   /// Inputs among the operands.
   uint32_t inputs;
   /// Links.
@@ -330,6 +345,6 @@ static_assert(sizeof(fz::HeaderRow) == 48, "as in Rust");
 static_assert(sizeof(fz::FieldRow) == 24, "as in Rust");
 static_assert(sizeof(fz::SegmentRow) == 16, "as in Rust");
 static_assert(sizeof(fz::RuleRow) == 16, "as in Rust");
-static_assert(sizeof(fz::Args) == 704, "as in Rust");
-static_assert(sizeof(fz::BatchArgs) == 792, "as in Rust");
+static_assert(sizeof(fz::Args) == 712, "as in Rust");
+static_assert(sizeof(fz::BatchArgs) == 800, "as in Rust");
 static_assert(sizeof(fz::ContainerArgs) == 64, "as in Rust");

@@ -57,12 +57,12 @@ template <class T, int DIM, class U> FZ_DEV Outcome encode_as(const Args& a, uin
 enum Path { GENERAL, HALF2, MASKED };
 // Encodes a chunk once more whose codes were beyond HALF2_REACH.
 template <class T, int DIM> FZ_RARE void encode_again(const Args& a, uint32_t number, Shared& s) { encode_as<T, DIM, UnitEncoder<T, DIM, false, false>>(a, number, s); }
-template <class T, int DIM, Path PATH> FZ_DEV void encode_chunk(const Args& a, uint32_t number, Shared& s) {
+template <class T, int DIM, Path PATH, bool MEASURES> FZ_DEV void encode_chunk(const Args& a, uint32_t number, Shared& s) {
   if constexpr (PATH == HALF2) {
     static_assert(DIM == 3 && sizeof(T) == 4, "encode_half2.cuh has no others");
-    if (encode_as<T, DIM, Half2Encoder<false>>(a, number, s) == OUT_OF_REACH) encode_again<T, DIM>(a, number, s);  // seed: near-again
+    if (encode_as<T, DIM, Half2Encoder<false, MEASURES>>(a, number, s) == OUT_OF_REACH) encode_again<T, DIM>(a, number, s);  // seed: near-again
   } else {
-    encode_as<T, DIM, UnitEncoder<T, DIM, false, PATH == MASKED>>(a, number, s);
+    encode_as<T, DIM, UnitEncoder<T, DIM, false, PATH == MASKED, false, MEASURES>>(a, number, s);
   }
 }
 
@@ -129,8 +129,11 @@ template <class T, int DIM> FZ_DEV void copy_group(const Args& a, uint32_t group
 
 // The grid: for each group of chunks a block per chunk, which encodes it, and a block that copies
 // an earlier group; then blocks that copy the last groups. src/stages/fast/device.rs computes its
-// size.
-template <class T, int DIM, Path PATH> FZ_DEV void encode(const Args& a, Shared& s) {
+// size. MEASURES: for two tries, of which the first one records the extremes of the array.
+template <class T, int DIM, Path PATH, bool MEASURES> FZ_DEV void encode(const Args& a, Shared& s) {
+  if constexpr (MEASURES) {
+    if (!quantizer::begin_try(a)) return;
+  }
   const Params& p = params<Params>(a);
   if (p.chunks == 0) {
     if (!cancelled(a) && blockIdx.x == 0 && threadIdx.x == 0) publish(output(a, 0), 0);
@@ -141,17 +144,23 @@ template <class T, int DIM, Path PATH> FZ_DEV void encode(const Args& a, Shared&
   const uint32_t lag = min(groups, LAG / size), at = group < groups ? group : blockIdx.x - groups * size;
   if (group >= groups || number - group * size == size) {
     if (!warp_cancelled(a) && at >= lag) copy_group<T, DIM>(a, at - lag, size);
-  } else if (number < p.chunks) encode_chunk<T, DIM, PATH>(a, number, s);
+  } else if (number < p.chunks) encode_chunk<T, DIM, PATH, MEASURES>(a, number, s);
   else wait_prerequisites();
 }
 }  // namespace fast
 }  // namespace fz
 
-#define FZ_FAST(NAME, T, DIM, BLOCKS)                                                            \
+#define FZ_FAST_LARGE(NAME, T, DIM, BLOCKS, PATH)                                                \
   extern "C" __global__ void __launch_bounds__(256, BLOCKS) fast_encode_##NAME(FZ_ARGS) {        \
     __shared__ fz::fast::Shared shared;                                                          \
-    fz::fast::encode<T, DIM, fz::fast::GENERAL>(a, shared);                                      \
+    fz::fast::encode<T, DIM, fz::fast::PATH, false>(a, shared);                                  \
   }                                                                                              \
+  extern "C" __global__ void __launch_bounds__(256, BLOCKS) fast_encode_measuring_##NAME(FZ_ARGS) { \
+    __shared__ fz::fast::Shared shared;                                                          \
+    fz::fast::encode<T, DIM, fz::fast::PATH, true>(a, shared);                                   \
+  }
+#define FZ_FAST(NAME, T, DIM, BLOCKS)                                                            \
+  FZ_FAST_LARGE(NAME, T, DIM, BLOCKS, GENERAL)                                                   \
   extern "C" __global__ void __launch_bounds__(256, 2) fast_encode_small_##NAME(FZ_ARGS) {       \
     __shared__ fz::fast::Shared shared;                                                          \
     fz::fast::encode_small<T, DIM, fz::fast::UnitEncoder<T, DIM, true, false>>(a, shared);                                                   \
@@ -163,13 +172,7 @@ FZ_FAST(f32_3d, float, 3, 4)
 FZ_FAST(f64_1d, double, 1, 3)
 FZ_FAST(f64_2d, double, 2, 3)
 FZ_FAST(f64_3d, double, 3, 3)
-
 // One and two dimensions gain nothing from HALF2.
-#define FZ_FAST_F32(NAME, DIM, PATH)                                                             \
-  extern "C" __global__ void __launch_bounds__(256, 4) fast_encode_##NAME(FZ_ARGS) {             \
-    __shared__ fz::fast::Shared shared;                                                          \
-    fz::fast::encode<float, DIM, fz::fast::PATH>(a, shared);                                     \
-  }
-FZ_FAST_F32(half2_f32_3d, 3, HALF2)
-FZ_FAST_F32(masked_f32_2d, 2, MASKED)
-FZ_FAST_F32(masked_f32_3d, 3, MASKED)
+FZ_FAST_LARGE(half2_f32_3d, float, 3, 4, HALF2)
+FZ_FAST_LARGE(masked_f32_2d, float, 2, 4, MASKED)
+FZ_FAST_LARGE(masked_f32_3d, float, 3, 4, MASKED)

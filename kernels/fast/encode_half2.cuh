@@ -70,7 +70,7 @@ FZ_DEV void pair_planes_of(const uint32_t (&p)[16], uint32_t s, uint32_t (&b)[8]
   transpose8(b);
 }
 
-template <bool EDGES> struct Half2Encoder : Coded {
+template <bool EDGES, bool MEASURES = false> struct Half2Encoder : Coded {
   static constexpr int DIM = 3;
   static constexpr bool FULL_WIDTH = false;
   static constexpr uint32_t PLAIN = 128;  // offset of the codes, behind the differences
@@ -95,6 +95,10 @@ template <bool EDGES> struct Half2Encoder : Coded {
     const unsigned long long failed = failure(a);
     const Grid<float> grid(a, shape, from.src);
     if (__any_sync(ALL, cancelled(a, failed) | grid.impossible())) return CANCELLED;
+    if constexpr (MEASURES) {
+      if (from.rows) measure_rows(a, t, grid.threshold);
+      else if (from.u.exists) measure_apart<float, DIM>(a, number, grid.threshold);
+    }
     const float start = start_of(grid, some, from.rows);
     bool good = from.rows, single = true, reached = true;
     Widths offsets = {0, 0, 0}, intra = {0, 0, 0};

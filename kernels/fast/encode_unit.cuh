@@ -15,8 +15,8 @@ template <class C> FZ_DEV bool one_code(const C (&q)[32]) {
 }
 
 // MASKED: values without a code stay in the registers of the codes, under a mask; otherwise such a
-// unit is loaded again.
-template <class T, int DIM, bool IS_SMALL, bool MASKED, bool EDGES = false> struct UnitEncoder : Coded {
+// unit is loaded again. MEASURES: the extremes of the array are recorded.
+template <class T, int DIM, bool IS_SMALL, bool MASKED, bool EDGES = false, bool MEASURES = false> struct UnitEncoder : Coded {
   typedef typename Grid<T>::Code C;
   static constexpr bool FULL_WIDTH = true;  // planes beyond 16 bits occur
   C q[32];
@@ -42,6 +42,13 @@ template <class T, int DIM, bool IS_SMALL, bool MASKED, bool EDGES = false> stru
     const Grid<T> grid(a, p, sizeof(T) == 4 ? from.src : from.first(p));
     if (__any_sync(ALL, cancelled(a, failed) | grid.impossible())) return CANCELLED;
     uint32_t kept = 0;
+    [[maybe_unused]] quantizer::Extremes<T> measured;
+    if constexpr (MEASURES) {
+      if (from.u.exists && !from.rows) measure_apart<T, DIM>(a, number, grid.threshold);
+      if constexpr (sizeof(T) == 4) {
+        if (from.u.exists && from.rows) measure_rows(a, t, grid.threshold);
+      }
+    }
     if (from.u.exists && from.rows) {
       if constexpr (MASKED) {
 #pragma unroll
@@ -65,10 +72,15 @@ template <class T, int DIM, bool IS_SMALL, bool MASKED, bool EDGES = false> stru
 #pragma unroll
         for (int j = 0; j < 8; j++) {
           from.load(t, j);
+          if constexpr (MEASURES) {
+#pragma unroll
+            for (int e = 0; e < 4; e++) measured.add_bounded(t[e], grid.threshold);
+          }
 #pragma unroll
           for (int e = 0; e < 4; e++) { const bool ok = grid.coded(t[e], q[4 * j + e]); good &= ok; }
         }
       }
+      if constexpr (MEASURES && sizeof(T) == 8) measured.record(a);
       if (DIM == 1 && !one_code(q)) {
         put_groups(mine, q);
         __syncwarp();

@@ -91,6 +91,34 @@ template <class T, int DIM> FZ_RARE Exceptions exceptions_apart(const Args& a, u
   return r;
 }
 
+// Measures a unit that is not loaded as rows. Values that replace others beyond the edge are values
+// of the array too.
+template <class T, int DIM> FZ_RARE void measure_apart(const Args& a, uint32_t number, T threshold) {
+  const Params& p = params<Params>(a);
+  const Unit<DIM> u(p, chunk_at<DIM>(p, number), threadIdx.x >> 5);
+  quantizer::Extremes<T> extremes;
+#pragma unroll 1
+  for (uint32_t from = 0; from < 8; from += 4) {
+    T x[16];
+    load_rows<T, DIM>(x, p, u, reinterpret_cast<const T*>(address(input(a, 0))), from, false);
+#pragma unroll
+    for (int e = 0; e < 16; e++) extremes.add_bounded(x[e], threshold);
+  }
+  extremes.record(a);
+}
+// Measures the values of a unit that this lane has, by a warp.
+template <int N> FZ_DEV void measure_rows(const Args& a, const float (&t)[N], float threshold) {
+  quantizer::Extremes<float> extremes;
+#pragma unroll
+  for (int e = 0; e < N; e++) extremes.add(t[e]);
+  if (!__all_sync(ALL, extremes.bounded(threshold))) {
+    extremes = quantizer::Extremes<float>();
+#pragma unroll
+    for (int e = 0; e < N; e++) extremes.add_bounded(t[e], threshold);
+  }
+  extremes.record(a);
+}
+
 // Stores the masks and the number of words of the exceptions of a unit, and returns their kind.
 template <class T> FZ_DEV uint32_t note_exceptions(const Exceptions& r, uint32_t k, Shared& s) {
   constexpr uint32_t EACH = sizeof(T) / 4;

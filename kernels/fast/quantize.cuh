@@ -1,6 +1,7 @@
 // Stage fast, encoder: values to codes.
 #pragma once
 #include "fast/codes.cuh"
+#include "quantizer/kept.cuh"
 
 namespace fz {
 namespace fast {

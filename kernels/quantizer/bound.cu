@@ -1,5 +1,6 @@
 // The computation of the bound of the codes from the bound of the user, by many blocks.
 #include "quantizer/bound.cuh"
+#include "quantizer/kept.cuh"
 #include "common/batch.cuh"
 
 namespace fz {
@@ -140,6 +141,52 @@ template <int N> FZ_DEV uint32_t missed_of(const float (&x)[BATCH], const Bins<f
   return missed;
 }
 
+// The number that the bound is a fraction of; 0 if the array has none.
+FZ_DEV double base_of(const QuantizerParams& p, Range r) {
+  if (r.low > r.high) return 0.0;
+  return p.mode == PREL ? peak(r) : sub_toward_zero(r.high, r.low);
+}
+
+// The range that the first try has measured.
+FZ_DEV Range measured_range(const QuantizerParams& p, const Kept& kept) {
+  if (kept.low == 0) return no_range();
+  if (p.value == 4) return {-(double)Key<float>::value((uint32_t)kept.low), (double)Key<float>::value((uint32_t)kept.high)};
+  return {-Key<double>::value(kept.low), Key<double>::value(kept.high)};
+}
+
+// The start of the second try, by all blocks: true if the array has to be coded again, with `range`.
+FZ_DEV bool begin_second(const Args& a, const QuantizerParams& p, Range& range) {
+  Kept* kept = kept_of(a);
+  range = measured_range(p, *kept);
+  const double base = base_of(p, range);
+  const bool again = kept->base > 0.0 && !suits(kept->base, base);
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    kept->next = SHARE_KEPT * base;
+    kept->again = again;
+  }
+  return again;
+}
+
+// The start of the first try, by all blocks: the kept base, or 0. Its memory is made ready for a
+// measurement.
+FZ_DEV double begin_first(const Args& a) {
+  Kept* kept = kept_of(a);
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    kept->low = kept->high = 0;
+    kept->again = 0;
+  }
+  return kept->base;
+}
+
+template <class T> FZ_DEV void store_strict(const Args& a, const QuantizerParams& p, bool measured, Range r, double given) {
+  store_all<T>(a, p, strict_metadata<T>(p, measured, r, given));
+}
+// The metadata of a given base, or of a measured range, by one thread.
+FZ_DEV void store_strict(const Args& a, const QuantizerParams& p, bool measured, Range r, double given) {
+  if (p.value == 4) store_strict<float>(a, p, measured, r, given);
+  else store_strict<double>(a, p, measured, r, given);
+}
+
 // The range, where it has to be measured, and the metadata.
 FZ_DEV void find_bound(const Args& a) {
   if (fz::cancelled(a)) return;
@@ -148,8 +195,19 @@ FZ_DEV void find_bound(const Args& a) {
   const QuantizerParams& p = fz::params<QuantizerParams>(a);
   Counts* counts = reinterpret_cast<Counts*>(a.zeroed);
   uint64_t* ranges = reinterpret_cast<uint64_t*>(a.scratch);  // of each block, as bits of f64, which holds every f32
-  const bool measured = p.mode != ABS && p.value_base == 0.0, stored = (p.switches & RANGE) != 0;
+  const bool measured = p.mode != ABS && p.value_base == 0.0, stored = (p.switches & RANGE) != 0, previous = (p.switches & PREVIOUS) != 0;
   Range range = no_range();
+  if (previous && a.tag == SECOND_TRY) {
+    if (begin_second(a, p, range) && threadIdx.x == 0) store_strict(a, p, true, range, 0.0);
+    return;
+  }
+  if (previous && a.tag == FIRST_TRY) {
+    const double base = begin_first(a);
+    if (base > 0.0) {
+      if (blockIdx.x == 0 && threadIdx.x == 0) store_strict(a, p, false, range, base);
+      return;
+    }
+  }
   if (measured || stored) {
     range = join(p.value == 4 ? measure<float>(a, p) : measure<double>(a, p), warps);
     if (threadIdx.x == 0) {
@@ -166,9 +224,15 @@ FZ_DEV void find_bound(const Args& a) {
     return;
   }
   if (threadIdx.x != 0) return;
-  const bool strict = p.switches & STRICT;
-  if (p.value == 4) store_all<float>(a, p, strict ? strict_metadata<float>(p, measured, range) : literal_metadata<float>(p, measured, range));
-  else store_all<double>(a, p, strict ? strict_metadata<double>(p, measured, range) : literal_metadata<double>(p, measured, range));
+  if (previous && a.tag == 0) {
+    // The range is measured before the array is coded: one try suffices.
+    Kept* kept = kept_of(a);
+    const double base = base_of(p, range), given = kept->base;
+    kept->base = SHARE_KEPT * base;
+    store_strict(a, p, !suits(given, base), range, given);
+  } else if (p.switches & STRICT) store_strict(a, p, measured, range, p.value_base);
+  else if (p.value == 4) store_all<float>(a, p, literal_metadata<float>(p, measured, range));
+  else store_all<double>(a, p, literal_metadata<double>(p, measured, range));
   if (stored) *reinterpret_cast<Range*>(fz::address(fz::output(a, 0)) + sizeof(BoundMetadata)) = range;
 }
 
@@ -187,11 +251,22 @@ FZ_DEV void find_step(const Args& a) {
   const Sample sample(fz::address(fz::input(a, 0)), fz::length(fz::input(a, 0)));
   float x[BATCH];
   fetch(sample, x, first, warps);
-  const bool measured = p.mode != ABS && p.value_base == 0.0;
+  // True if an earlier launch has stored the metadata.
+  bool measured = p.mode != ABS && p.value_base == 0.0;
   // Requested now, and read later: computing the steps takes time too.
   const unsigned long long failed = fz::failure(a);
   if (measured && fz::cancelled(a, failed)) return;
-  BoundMetadata metadata = measured ? load_metadata(fz::output(a, 0)) : strict_metadata<float>(p, false, no_range());
+  Range range = no_range();
+  double given = p.value_base;
+  const bool second = a.tag == SECOND_TRY;
+  if (a.tag == FIRST_TRY) {
+    given = kept_of(a)->base;
+    measured = !(given > 0.0);
+  } else if (second) {
+    if (!begin_second(a, p, range)) return;
+    measured = false;
+  }
+  BoundMetadata metadata = measured ? load_metadata(fz::output(a, 0)) : strict_metadata<float>(p, second, range, given);
   const bool lossy = metadata.radius > 0;
   if (lossy) find_steps(steps, metadata);
   if (fz::cancelled(a, failed)) return;

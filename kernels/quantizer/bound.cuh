@@ -58,12 +58,12 @@ FZ_DEV double peak(Range r) {
   return low > high ? low : high;
 }
 
-// The bound as promised: no operation rounds it up.
-template <class T> FZ_DEV BoundMetadata strict_metadata(const QuantizerParams& p, bool measured, Range r) {
+// The bound as promised: no operation rounds it up. `given`: the base, if it is not measured.
+template <class T> FZ_DEV BoundMetadata strict_metadata(const QuantizerParams& p, bool measured, Range r, double given) {
   constexpr bool SINGLE = sizeof(T) == 4;
   double wanted = p.error_bound, base = 0.0;
   if (!measured) {
-    if (p.mode != ABS) { wanted = mul_toward_zero(p.error_bound, p.value_base); base = p.value_base; }
+    if (p.mode != ABS) { wanted = mul_toward_zero(p.error_bound, given); base = given; }
   } else if (p.mode == PREL) {
     if (!(r.low > r.high) && peak(r) != 0.0) {
       base = peak(r);
@@ -92,6 +92,10 @@ template <class T> FZ_DEV BoundMetadata strict_metadata(const QuantizerParams& p
   f.outliers = 0;
   f.promise = SINGLE ? (double)floor_f32(wanted) : wanted;
   return f;
+}
+
+template <class T> FZ_DEV BoundMetadata strict_metadata(const QuantizerParams& p, bool measured, Range r) {
+  return strict_metadata<T>(p, measured, r, p.value_base);
 }
 
 // The reference's arithmetic, with its losses.

@@ -30,6 +30,16 @@ constexpr static const uint32_t PADDED = 8;
 /// of the constants for tiles. Other stages use it.
 constexpr static const uint32_t RANGE = 16;
 
+/// The base of the previous call is used if it suits the array: it is at most the base of the array,
+/// which is at most `MOST_OF_PREVIOUS` times as large.
+constexpr static const uint32_t PREVIOUS = 32;
+
+constexpr static const double MOST_OF_PREVIOUS = 1.25;
+
+/// The share of the base of an array that is kept for the next call, below 1, so that a range that
+/// shrinks a little still suits.
+constexpr static const double SHARE_KEPT = 0.984375;
+
 /// The sample that decides on the step of f32 data: neighboring values that are sampled together,
 /// values to sample at least, and the largest distance between two groups, in groups.
 constexpr static const uint32_t SAMPLE_GROUP = 32;

@@ -68,8 +68,9 @@ template <class... S> struct DecodeShared {
 };
 
 // Encodes the tile in shared memory, or the one that is loaded here, and writes it to the stream.
-// SMALL: all blocks of the grid run at the same time.
-template <bool SMALL, bool WHOLE, class... S>
+// SMALL: all blocks of the grid run at the same time. MEASURED: the bytes of a value whose extremes
+// are recorded, or 0.
+template <bool SMALL, int MEASURED, bool WHOLE, class... S>
 FZ_DEV void encode_tile(const Args& a, EncodeShared& sm, const Bytes& src, uint64_t total, const typename Stages<S...>::P& p, unsigned long long failed, int tid) {
   typedef Stages<S...> Fused;
   const uint32_t c = blockIdx.x;
@@ -86,6 +87,10 @@ FZ_DEV void encode_tile(const Args& a, EncodeShared& sm, const Bytes& src, uint6
       halo[1] = sm.before[tid >> 5].w;
     }
     read<layout_of<WHOLE, Fused>()>(sm.st, v, tid);
+    if constexpr (MEASURED > 0) {
+      const uint64_t have = src.have > at ? src.have - at : 0;
+      measure_tile<MEASURED>(a, fused_params<quantizer::QuantizerParams>(a, (int)a.fused_count - Fused::COUNT), v, (uint32_t)min(have, (uint64_t)TILE), tid);
+    }
     Fused::forward(v, halo, rows, p, t);
   } else load_p(src, at, v, tid);
   const RzeForm form = rze_form<WHOLE>(t.len, params<RzeParams>(a).layout == LAYOUT_2026_05);
@@ -114,9 +119,9 @@ FZ_DEV void encode_tile(const Args& a, EncodeShared& sm, const Bytes& src, uint6
   place(out, c, sm.z.before, st, entry & ~RAW, tid);
 }
 // The last tile, if it is short. Not inlined, to keep its code apart from that of whole tiles.
-template <bool SMALL, class... S>
+template <bool SMALL, int MEASURED, class... S>
 __device__ __attribute__((noinline)) void encode_short_tile(const Args& a, EncodeShared& sm, const Bytes src, uint64_t total, const typename Stages<S...>::P p, unsigned long long failed) {
-  encode_tile<SMALL, false, S...>(a, sm, src, total, p, failed, threadIdx.x);
+  encode_tile<SMALL, MEASURED, false, S...>(a, sm, src, total, p, failed, threadIdx.x);
 }
 // Copies the tile at `at`, and the words before the slices of its warps, to shared memory.
 template <class... S> FZ_DEV void bring_tile(EncodeShared& sm, const Bytes& src, uint64_t at, uint64_t total, int tid) {
@@ -126,8 +131,11 @@ template <class... S> FZ_DEV void bring_tile(EncodeShared& sm, const Bytes& src,
   if (Fused::HALO && (tid & 31) == 0 && tid) fetch_piece(src, at + 128 * tid - 16, &sm.before[tid >> 5]);
 }
 
-// Encodes the array, or any bytes. Block c makes chunk c.
-template <bool SMALL, class... S> FZ_DEV void fused_encode(const Args& a, EncodeShared& sm) {
+// Encodes the array, or any bytes. Block c makes chunk c. MEASURED: as of encode_tile, for two tries.
+template <bool SMALL, int MEASURED, class... S> FZ_DEV void fused_encode(const Args& a, EncodeShared& sm) {
+  if constexpr (MEASURED > 0) {
+    if (!quantizer::begin_try(a)) return;
+  }
   typedef Stages<S...> Fused;
   constexpr bool ELEMENTS = Fused::COUNT > 0;
   const int tid = threadIdx.x;
@@ -154,8 +162,8 @@ template <bool SMALL, class... S> FZ_DEV void fused_encode(const Args& a, Encode
     if (!mine) return;
   }
   if (ELEMENTS && !early) bring_tile<S...>(sm, src, at, total, tid);
-  if (at + TILE <= total) encode_tile<SMALL, true, S...>(a, sm, src, total, p, failed, tid);
-  else encode_short_tile<SMALL, S...>(a, sm, src, total, p, failed);
+  if (at + TILE <= total) encode_tile<SMALL, MEASURED, true, S...>(a, sm, src, total, p, failed, tid);
+  else encode_short_tile<SMALL, MEASURED, S...>(a, sm, src, total, p, failed);
 }
 
 // The index that earlier kernels write: the layout of the stream, and for each chunk of the array
@@ -348,7 +356,7 @@ template <class... S> FZ_DEV void fused_decode(const Args& a, DecodeShared<S...>
 #define FZ_FUSED(NAME, ENCODERS, DECODERS, ...)                                                 \
   extern "C" __global__ void __launch_bounds__(128, ENCODERS) fused_##NAME##_encode(FZ_ARGS) { \
     __shared__ fz::rze::EncodeShared sm;                                                             \
-    fz::rze::fused_encode<false, __VA_ARGS__>(a, sm);                                                \
+    fz::rze::fused_encode<false, 0, __VA_ARGS__>(a, sm);                                                \
   }                                                                                             \
   extern "C" __global__ void __launch_bounds__(128, DECODERS) fused_##NAME##_decode(FZ_ARGS) { \
     __shared__ fz::rze::DecodeShared<__VA_ARGS__> sm;                                                \
@@ -358,9 +366,15 @@ template <class... S> FZ_DEV void fused_decode(const Args& a, DecodeShared<S...>
 #define FZ_FUSED_SMALL(NAME, ...)                                                               \
   extern "C" __global__ void __launch_bounds__(128, 4) fused_##NAME##_encode_small(FZ_ARGS) {      \
     __shared__ fz::rze::EncodeShared sm;                                                              \
-    fz::rze::fused_encode<true, __VA_ARGS__>(a, sm);                                                  \
+    fz::rze::fused_encode<true, 0, __VA_ARGS__>(a, sm);                                                  \
   }                                                                                              \
   extern "C" __global__ void __launch_bounds__(128, 4) fused_##NAME##_decode_small(FZ_ARGS) {      \
     __shared__ fz::rze::DecodeShared<__VA_ARGS__> sm;                                                 \
     fz::rze::fused_decode_small<__VA_ARGS__>(a, sm);                                                    \
+  }
+// The encoder that measures values of W bytes while it codes them.
+#define FZ_FUSED_MEASURING(NAME, ENCODERS, W, ...)                                               \
+  extern "C" __global__ void __launch_bounds__(128, ENCODERS) fused_##NAME##_encode_measuring(FZ_ARGS) { \
+    __shared__ fz::rze::EncodeShared sm;                                                         \
+    fz::rze::fused_encode<false, W, __VA_ARGS__>(a, sm);                                         \
   }

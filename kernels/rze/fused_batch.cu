@@ -9,7 +9,7 @@ using namespace fz::rze;
 extern "C" __global__ void __launch_bounds__(128, 8) fused_pfpl_f32_encode_small_batch(FZ_BATCH_ARGS) {
   __shared__ EncodeShared sm;
   FZ_BATCH_BEGIN;
-  fused_encode<false, QuantizeStage<4>, DifferenceStage<4>, BitshuffleStage<4>>(a, sm);
+  fused_encode<false, 0, QuantizeStage<4>, DifferenceStage<4>, BitshuffleStage<4>>(a, sm);
 }
 extern "C" __global__ void __launch_bounds__(128, 6) fused_pfpl_f32_decode_small_batch(FZ_BATCH_ARGS) {
   __shared__ DecodeShared<QuantizeStage<4>, DifferenceStage<4>, BitshuffleStage<4>> sm;

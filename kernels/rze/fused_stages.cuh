@@ -12,6 +12,7 @@
 // it, so that a stage which reads the element before needs no barrier. `live`, in `rows`, are the groups
 // of 8 rows that may be non-zero. Until a bitshuffle the staging area holds the words as loaded.
 #pragma once
+#include "quantizer/kept.cuh"
 #include "quantizer/tile.cuh"
 #include "bitshuffle/transpose.cuh"
 #include "common/words.cuh"
@@ -26,6 +27,11 @@ template <bool WHOLE> struct Tile {
   int tid;
 };
 struct Nothing {};
+
+// The float of a width.
+template <int W> struct PickFloat;
+template <> struct PickFloat<4> { typedef float Type; };
+template <> struct PickFloat<8> { typedef double Type; };
 
 template <int W> struct QuantizeStage {
   static constexpr int EXTRA = 1;
@@ -47,6 +53,30 @@ template <int W> struct QuantizeStage {
   }
   template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t, const Q& q, Shared&, const T&) { q.restore(v); }
 };
+
+// Records the extremes of a tile in E layout of W-byte values, by all warps. `have`: bytes of the tile
+// that the array has.
+template <int W> FZ_DEV void measure_tile(const Args& a, const quantizer::QuantizerParams& p, const uint32_t (&v)[32], uint32_t have, int tid) {
+  typedef typename PickFloat<W>::Type T;
+  const T threshold = quantizer::Real<T>::from(p.threshold);
+  const auto value = [&](int i) {
+    if constexpr (W == 4) return __uint_as_float(v[i]);
+    else return quantizer::Real<double>::value((uint64_t)v[2 * i + 1] << 32 | v[2 * i]);
+  };
+  constexpr int N = 128 / W;
+  quantizer::Extremes<T> extremes;
+  if (have == TILE) {
+#pragma unroll
+    for (int i = 0; i < N; i++) extremes.add(value(i));
+  }
+  if (!__all_sync(ALL, have == TILE && extremes.bounded(threshold))) {
+    extremes = quantizer::Extremes<T>();
+#pragma unroll
+    for (int i = 0; i < N; i++)
+      if ((uint32_t)(128 * tid + W * i) < have) extremes.add_bounded(value(i), threshold);
+  }
+  extremes.record(a);
+}
 
 // Difference to the element before, in negabinary, restarted in every tile. Bytes that make no
 // whole element are copied.

@@ -13,7 +13,7 @@ FZ_DEV void stage_in(uint4* to, const Bytes& src, uint64_t at, uint32_t len, int
 // Chunks of 16384 bytes and words of one byte.
 extern "C" __global__ void __launch_bounds__(128, 8) rze_encode(FZ_ARGS) {
   __shared__ EncodeShared sm;
-  fused_encode<false>(a, sm);
+  fused_encode<false, 0>(a, sm);
 }
 
 // All other sizes of chunks and words.

@@ -163,6 +163,7 @@ pub unsafe extern "C" fn fz_batch_workspace_bytes(batch: *const fz_batch_plan, b
 /// Creates a workspace for calls with this batch plan, and starts its threads.
 ///
 /// Returns:
+///   FZ_INVALID_ARGUMENT  A plan of the batch has the option previous_base.
 ///   FZ_OUT_OF_MEMORY, FZ_NO_THREADS.
 #[must_use]
 #[unsafe(no_mangle)]

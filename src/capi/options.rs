@@ -54,6 +54,12 @@ pub struct fz_options {
     ///   memory of another GPU, and asynchronous calls on a stream of another GPU, fail with
     ///   FZ_INVALID_ARGUMENT. If there is no GPU n, no plan is created; see fz_pipeline_finalize().
     pub device: i32,
+    /// 0 (default) or 1. 1: The workspace of an encoder keeps a value base from call to call, and the
+    /// bound of modes "noa" and "prel" refers to the kept base if it suits the array. The guarantee is
+    /// that of value 0. On a GPU, calls with preset "pfpl" are faster; the container also depends on the
+    /// earlier calls with the workspace (docs/bounds.md). It applies to the stages fast and quantizer with strict 1. Other
+    /// stages and decoders ignore it. Batches reject it.
+    pub previous_base: i32,
     /// Limit of the memory of a decoder in bytes. The limit guards against containers made to
     /// exhaust memory. If a decoder requires more memory, its creation fails with FZ_MEMORY_LIMIT.
     /// 0 (default): the limit is 64 MiB plus 8 times the array size. Exception: decoders from
@@ -84,6 +90,7 @@ pub unsafe extern "C" fn fz_options_init(options: *mut fz_options) -> i32 {
             checksum: 1,
             threads: 1,
             device: fz_device_choice::FZ_DEVICE_AUTO as i32,
+            previous_base: 0,
             max_memory_bytes: 0,
         });
         Ok(())
@@ -133,6 +140,8 @@ impl fz_options {
                     )));
                 }
             },
+            previous_base: flag(self.previous_base)
+                .ok_or_else(|| one_of("previous_base", self.previous_base))?,
             threads: match self.threads {
                 threads @ 0..=MAX_THREADS => threads,
                 other => {

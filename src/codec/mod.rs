@@ -49,6 +49,10 @@ pub struct Options {
     pub checksum: bool,
     /// Write checksums in asynchronous calls too (off by default: they cost a pass over the container).
     pub checksum_async: bool,
+    /// Modes `noa` and `prel`, stages fast and quantizer, `strict` on: the bound refers to the value base of the previous call with
+    /// the workspace if that is at most the one of the array and not much smaller (off by default). The bytes then depend on the
+    /// earlier calls with the workspace. Other stages, batches, and slab files ignore it.
+    pub previous_base: bool,
     /// The processor that runs calls. It has no effect on the bytes.
     pub device: Device,
     /// Threads of a call; 1 by default, 0 for all cores. Never shows in the bytes.
@@ -101,6 +105,7 @@ impl Default for Options {
             fuse: true,
             checksum: true,
             checksum_async: false,
+            previous_base: false,
             device: Device::Auto,
             threads: 1,
             max_memory_bytes: 0,

@@ -268,5 +268,5 @@ impl Stages {
 
 /// Rules under which a container is read; they have no influence on decoding.
 pub(super) fn reading(strict: bool) -> Rules {
-    Rules { strict, generation: Generation::G2026_08 }
+    Rules { strict, ..Rules::default() }
 }

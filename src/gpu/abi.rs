@@ -50,6 +50,8 @@ pub(crate) struct LaunchArgs {
     pub scratch: u64,
     /// The status block of the call.
     pub status: u64,
+    /// [`KEPT_BYTES`] that the workspace keeps for the stage from call to call, zero when it is made; 0: none.
+    pub kept: u64,
     /// Inputs among the operands.
     pub inputs: u32,
     /// Links.
@@ -65,7 +67,7 @@ pub(crate) struct LaunchArgs {
     pub tag: u32,
 }
 
-const _: () = assert!(size_of::<LaunchArgs>() == 704);
+const _: () = assert!(size_of::<LaunchArgs>() == 712);
 
 /// Tags of addresses in a batched launch: an offset in the array, or in the container, of the block.
 pub const IN_ARRAY: u64 = 0x4000_0000_0000_0000;
@@ -100,7 +102,7 @@ pub(crate) struct BatchArgs {
     pub last: u32,
     pub pad: u32,
 }
-const _: () = assert!(size_of::<BatchArgs>() == 792);
+const _: () = assert!(size_of::<BatchArgs>() == 800);
 
 /// Numbers of `fz_status` that device functions report.
 pub const OK: i32 = 0;

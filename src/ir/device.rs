@@ -17,6 +17,12 @@ pub const MAX_OPERANDS: usize = 9;
 pub const PARAM_BYTES: usize = 64;
 /// Kernels that one device function can run before or behind itself.
 pub const MAX_FUSED: usize = 4;
+/// Bytes that a workspace keeps from call to call for each stage.
+pub const KEPT_BYTES: u64 = 64;
+/// Tags of launches that use the base of the previous call: the first try, and the second try, which
+/// returns at once unless the first one has found a range that the base does not suit.
+pub const FIRST_TRY: u32 = 1;
+pub const SECOND_TRY: u32 = 2;
 
 /// One device function over a grid.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +48,16 @@ pub(crate) struct DeviceLaunch {
     pub zeroed: u64,
     /// Bytes of [`LaunchArgs::scratch`].
     pub scratch: u64,
+    /// The launches of both tries instead, if the next kernel has some too.
+    pub tries: Option<Tries>,
+}
+
+/// The launches of a kernel if the array is coded with the base of the previous call: the first try measures the
+/// range in addition, and the second one codes the array again if required.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tries {
+    pub first: Vec<KernelLaunch>,
+    pub second: Vec<KernelLaunch>,
 }
 
 /// The properties of a launch that are fixed when the plan is made.
@@ -100,6 +116,14 @@ impl DeviceLaunch {
     /// With memory.
     pub(crate) fn with(self, zeroed: u64, scratch: u64) -> DeviceLaunch {
         DeviceLaunch { zeroed, scratch, ..self }
+    }
+
+    /// With launches of two tries.
+    pub(crate) fn with_tries(self, first: DeviceLaunch, second: DeviceLaunch) -> DeviceLaunch {
+        let tagged =
+            |of: DeviceLaunch, tag| of.launches.into_iter().map(|l| KernelLaunch { tag, ..l }).collect();
+        let tries = Tries { first: tagged(first, FIRST_TRY), second: tagged(second, SECOND_TRY) };
+        DeviceLaunch { tries: Some(tries), ..self }
     }
 }
 

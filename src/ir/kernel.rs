@@ -69,6 +69,8 @@ pub struct HostCall<'a> {
     pub(crate) fused: &'a [FusedCall<'a>],
     /// Bytes that a TileConsumer reads or a TileProducer writes.
     pub(crate) length: u64,
+    /// The number that the workspace keeps for the stage from call to call; 0 before the first one.
+    pub(crate) kept: f64,
 }
 
 impl<'a> HostCall<'a> {

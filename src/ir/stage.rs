@@ -5,12 +5,10 @@ use super::fusion::Fusion;
 use super::versions::{OneVersion, Versions};
 use crate::base::array::Array;
 use crate::base::byte_source::Segment;
-use crate::base::dtype::DType;
-use crate::base::edge_type::EdgeType;
 use crate::base::error::{Error, Fault, Result};
 use crate::base::param::{Args, Param};
-use crate::ir::lowering::LoweringContext;
-use crate::ir::value::Val;
+use crate::base::{dtype::DType, edge_type::EdgeType};
+use crate::ir::{lowering::LoweringContext, value::Val};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -31,18 +29,20 @@ pub struct Spec {
     pub params: &'static [Param],
 }
 
-/// Two switches that concern the bytes of every stage.
+/// Switches that concern the bytes of every stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// The bound is kept for every value, at any cost in bytes; off writes the reference's bytes.
     pub strict: bool,
     /// The form of the files.
     pub generation: Generation,
+    /// Relative bounds may refer to the base of the previous call with the workspace.
+    pub previous_base: bool,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Rules { strict: true, generation: Generation::G2026_08 }
+        Rules { strict: true, generation: Generation::G2026_08, previous_base: false }
     }
 }
 

@@ -34,10 +34,14 @@ pub(crate) struct Step {
 pub(crate) struct DeviceStep {
     /// Its functions.
     pub launches: Vec<KernelLaunch>,
+    /// The functions of the second try, which run after all steps.
+    pub second_try: Vec<KernelLaunch>,
     /// Its functions for the arrays of a batch, if they differ.
     pub batched: Option<Vec<KernelLaunch>>,
     /// Where its zeroed memory starts, among that of all steps.
     pub zeroed_at: u64,
+    /// The same of the second try.
+    pub second_zeroed_at: u64,
     /// Its working memory, a value like any other.
     pub scratch: Option<Val>,
 }

@@ -36,6 +36,7 @@ impl FusedCall<'_> {
             threads: Parallel(None),
             fused: &[],
             length,
+            kept: 0.0,
         };
         (self.kernel.host)(&mut call)
     }

@@ -41,6 +41,9 @@ impl Display for Plan {
             for KernelLaunch { entry, grid, block, .. } in &step.device.launches {
                 writeln!(f, "      {entry} <<<{grid}, {block}>>>")?;
             }
+            for KernelLaunch { entry, grid, block, .. } in &step.device.second_try {
+                writeln!(f, "      {entry} <<<{grid}, {block}>>> if the base does not suit")?;
+            }
             if let Some(scratch) = step.device.scratch {
                 write!(f, "      scratch")?;
                 self.operands(f, &[scratch])?;

@@ -15,11 +15,13 @@ use crate::base::arena::ALIGN;
 use crate::base::array::Array;
 use crate::base::edge_type::ByteLength;
 use crate::base::error::{Error, Fault, Result};
+use crate::ir::device::KEPT_BYTES;
 use crate::ir::stage::{Length, Rules, explain};
 use crate::ir::step::Step;
 use crate::ir::value::{Place, Val, Value};
 use crate::pipeline::Pipeline;
 pub(crate) use graph::{Graph, NodeValues};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Direction of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +103,8 @@ pub struct Plan {
     pub(crate) target: Target,
     /// Bytes that the steps need zeroed on a device.
     pub(crate) zeroed_bytes: u64,
+    /// Unique.
+    pub(crate) id: u64,
 }
 
 impl Plan {
@@ -126,7 +130,9 @@ impl Plan {
             layout::in_container(graph, &steps, direction, direct_output);
         }
         let arena_bytes = layout::assign(graph, &steps, direction);
-        let plan = Plan { direction, bound, steps, arena_bytes, target, zeroed_bytes };
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let plan = Plan { direction, bound, steps, arena_bytes, target, zeroed_bytes, id };
         verify::verify(&plan)?;
         Ok(plan)
     }
@@ -144,6 +150,12 @@ impl Plan {
     /// The array that goes in or comes out.
     pub fn array(&self) -> &Array {
         &self.bound.array
+    }
+
+    /// Bytes that the workspace of a device keeps from call to call.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        let keeps = self.direction == Direction::Encode && self.bound.rules.previous_base;
+        if keeps { KEPT_BYTES * self.bound.graph.nodes.len() as u64 } else { 0 }
     }
 
     /// Bytes of working memory of a call, at any start address, without the system's memory for threads.

@@ -26,13 +26,23 @@ fn device_launch(g: &Graph, step: &Step) -> Option<DeviceLaunch> {
 pub(super) fn select_kernels(g: &mut Graph, steps: &mut [Step]) -> Result<u64> {
     /// Zeroed memory starts at multiples of this.
     const ALIGN: u64 = 16;
+    let found: Result<Vec<_>> = steps
+        .iter()
+        .map(|step| {
+            device_launch(g, step).ok_or_else(|| {
+                let what =
+                    format!("{} has no device code for these parameters; use device cpu", step.kernel.name);
+                Error::Unsupported { stage: step.stage, what }
+            })
+        })
+        .collect();
+    let found = found?;
+    // Both tries are launches of the kernel that resolves the bound and of the kernel behind it, which must be
+    // the last one: other kernels cannot run twice.
+    let twice = found.len() == 2 && found.iter().all(|launch| launch.tries.is_some());
     let mut zeroed = 0;
-    for step in steps {
-        let Some(DeviceLaunch { launches, batched, zeroed: own, scratch }) = device_launch(g, step) else {
-            let what =
-                format!("{} has no device code for these parameters; use device cpu", step.kernel.name);
-            return Err(Error::Unsupported { stage: step.stage, what });
-        };
+    for (step, DeviceLaunch { launches, batched, zeroed: own, scratch, tries }) in steps.iter_mut().zip(found)
+    {
         let scratch = (scratch > 0).then(|| {
             g.values.push(Value {
                 edge: EdgeType::fixed(DType::U8, scratch),
@@ -43,8 +53,15 @@ pub(super) fn select_kernels(g: &mut Graph, steps: &mut [Step]) -> Result<u64> {
             });
             crate::ir::value::Val(g.values.len() as u32 - 1)
         });
-        step.device = DeviceStep { launches, batched, zeroed_at: zeroed, scratch };
-        zeroed += own.next_multiple_of(ALIGN);
+        let own = own.next_multiple_of(ALIGN);
+        let second_zeroed_at = zeroed + if twice { own } else { 0 };
+        let (launches, second_try) = match tries.filter(|_| twice) {
+            Some(tries) => (tries.first, tries.second),
+            None => (launches, vec![]),
+        };
+        step.device =
+            DeviceStep { launches, batched, second_try, zeroed_at: zeroed, second_zeroed_at, scratch };
+        zeroed = second_zeroed_at + own;
     }
     Ok(zeroed)
 }

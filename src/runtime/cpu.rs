@@ -130,7 +130,7 @@ fn bytes<'a>(plan: &Plan, words: &[u64], arena: &'a [u8], array: &'a [u8], v: Va
 }
 
 fn launch(plan: &Plan, step: &Step, ws: &mut Workspace, array: &mut ArrayBinding<'_>) -> Result<(), Fault> {
-    let Workspace { arena, words, threads, .. } = ws;
+    let Workspace { arena, words, threads, kept, .. } = ws;
     let (n_in, n_out) = (step.ins.len(), step.outs.len());
     let on_array = |v: Val| plan.place(v) == Place::Array;
     let mut ranges = [Range::default(); MAX_OPERANDS];
@@ -181,8 +181,11 @@ fn launch(plan: &Plan, step: &Step, ws: &mut Workspace, array: &mut ArrayBinding
         threads: Parallel(threads.pool()),
         fused: &fused[..step.fused.len()],
         length: fused_length(plan, words, step),
+        kept: kept.of(plan.id, step.node),
     };
-    (step.kernel.host)(&mut call)?;
+    let done = (step.kernel.host)(&mut call);
+    kept.set(plan.id, step.node, call.kept);
+    done?;
     for (&v, &bytes) in step.outs.iter().zip(&produced) {
         let dynamic = plan.value(v).edge.length.is_dynamic();
         if bytes > room(words, v) || (!dynamic && !on_array(v) && bytes < room(words, v)) {

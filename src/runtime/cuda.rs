@@ -14,7 +14,7 @@ use crate::base::arena::ALIGN;
 use crate::base::error::{Error, Result};
 use crate::gpu::abi::{CONTAINER_BLOCK, ContainerArgs, LaunchArgs, Operand, STATUS_AT, WORDS_AT};
 use crate::gpu::{Context, DeviceMemory, LaunchAttrs, Stream, batched, function};
-use crate::ir::device::{MAX_FUSED, MAX_OPERANDS, PARAM_BYTES};
+use crate::ir::device::{KEPT_BYTES, KernelLaunch, MAX_FUSED, MAX_OPERANDS, PARAM_BYTES};
 use crate::ir::step::Step;
 use crate::ir::value::{Place, Val};
 use crate::plan::{Direction, Plan};
@@ -26,7 +26,7 @@ use std::cell::Cell;
 pub(crate) struct WorkspaceLayout {
     /// Zeroed memory of the steps.
     zeroed: u64,
-    /// Up to here everything is zero when a call starts.
+    /// Up to here everything is zero when a call starts. Behind it are the bytes that are kept from call to call.
     pub(crate) control: u64,
     /// The tables start there.
     pub(crate) image: u64,
@@ -41,8 +41,9 @@ impl WorkspaceLayout {
     pub(crate) fn new(plan: &Plan, image_bytes: u64, staged: u64) -> WorkspaceLayout {
         let zeroed = WorkspaceLayout::words_end(plan).next_multiple_of(ALIGN);
         let control = (zeroed + plan.zeroed_bytes).next_multiple_of(ALIGN);
-        let arena = (control + image_bytes).next_multiple_of(ALIGN);
-        WorkspaceLayout { zeroed, control, image: control, staged, arena, bytes: arena + plan.arena_bytes }
+        let image = (control + plan.kept_bytes()).next_multiple_of(ALIGN);
+        let arena = (image + image_bytes).next_multiple_of(ALIGN);
+        WorkspaceLayout { zeroed, control, image, staged, arena, bytes: arena + plan.arena_bytes }
     }
 
     /// Where the words end.
@@ -116,14 +117,21 @@ impl Run<'_> {
 
     /// Launches all steps.
     pub(crate) fn run(&self) -> Result<()> {
-        for (k, step) in self.plan.steps.iter().enumerate() {
-            let mut args = self.args(step, FIRST_STEP + k as u32)?;
-            for pass in step.device.launches(self.batch.is_some()) {
-                args.tag = pass.tag;
-                self.launch(pass.entry, pass.grid, pass.block, &args)?;
-            }
+        let steps = || self.plan.steps.iter().zip(FIRST_STEP..);
+        for (step, place) in steps() {
+            self.put(step.device.launches(self.batch.is_some()), &self.args(step, place)?)?;
+        }
+        for (step, place) in steps().filter(|(step, _)| !step.device.second_try.is_empty()) {
+            let zeroed = self.at(self.layout.zeroed + step.device.second_zeroed_at);
+            self.put(&step.device.second_try, &LaunchArgs { zeroed, ..self.args(step, place)? })?;
         }
         Ok(())
+    }
+
+    fn put(&self, launches: &[KernelLaunch], args: &LaunchArgs) -> Result<()> {
+        launches
+            .iter()
+            .try_for_each(|l| self.launch(l.entry, l.grid, l.block, &LaunchArgs { tag: l.tag, ..*args }))
     }
 
     fn at(&self, offset: u64) -> u64 {
@@ -147,6 +155,12 @@ impl Run<'_> {
             args.scratch = self.at(self.layout.in_arena(offset));
         }
         args.stage = step.node as u32;
+        if self.plan.kept_bytes() > 0 {
+            // The launches of two tries share the base of the stage that resolves the bound, which is the first.
+            let tries = !step.device.second_try.is_empty();
+            let keeper = self.plan.steps.first().filter(|_| tries).unwrap_or(step);
+            args.kept = self.at(self.layout.control + KEPT_BYTES * keeper.node as u64);
+        }
         let first = step.ins.first().map(|&v| self.plan.place(v));
         let known = |v: Val| !self.plan.value(v).edge.length.is_dynamic();
         if step.intermediate.is_none_or(known) {
@@ -180,6 +194,7 @@ impl Run<'_> {
             zeroed: 0,
             scratch: 0,
             status: self.at(STATUS_AT),
+            kept: 0,
             inputs: 0,
             fused_count: 0,
             step: place,
@@ -342,7 +357,11 @@ impl Run<'_> {
 
 /// Device functions that a run of the plan launches, besides those that read and write containers.
 fn steps_of(plan: &Plan, batch: bool) -> impl Iterator<Item = &'static str> {
-    plan.steps.iter().flat_map(move |s| s.device.launches(batch)).map(|p| p.entry)
+    let of = move |step: &'_ Step| -> Vec<&'static str> {
+        let all = step.device.launches(batch).iter().chain(&step.device.second_try);
+        all.map(|launch| launch.entry).collect()
+    };
+    plan.steps.iter().flat_map(of)
 }
 
 /// Looks up every function that a run of the plan launches, so that none is loaded during a call; for a batch

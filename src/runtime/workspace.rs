@@ -4,6 +4,7 @@ use crate::base::arena::{ALIGN, Arena};
 use crate::base::error::{Error, Result};
 use crate::base::thread_pool::ThreadPool;
 use crate::gpu::{DeviceMemory, Pinned, PinnedStaging};
+use crate::pipeline::MAX_STAGES;
 use crate::plan::Plan;
 
 /// Memory, lengths and threads of one call in flight. It serves every plan that needs no more of each, one
@@ -15,8 +16,33 @@ pub struct Workspace {
     /// The header of the container while it is made.
     pub(crate) header: Vec<u8>,
     pub(crate) threads: ThreadPool,
+    /// Numbers of the stages of the last plan, kept for its next call on the CPU.
+    pub(crate) kept: Kept,
     /// Memory on a device, once a call has needed it.
     pub(crate) gpu: Option<GpuMemory>,
+}
+
+/// A number for each stage of a plan.
+#[derive(Default)]
+pub(crate) struct Kept {
+    plan: u64,
+    numbers: [f64; MAX_STAGES],
+}
+
+impl Kept {
+    /// The number of a stage of the plan; 0 if the plan has not set it, or another plan has.
+    pub(crate) fn of(&self, plan: u64, node: usize) -> f64 {
+        if self.plan == plan { self.numbers.get(node).copied().unwrap_or(0.0) } else { 0.0 }
+    }
+
+    pub(crate) fn set(&mut self, plan: u64, node: usize, number: f64) {
+        if self.plan != plan {
+            *self = Kept { plan, ..Kept::default() };
+        }
+        if let Some(own) = self.numbers.get_mut(node) {
+            *own = number;
+        }
+    }
 }
 
 /// The part of a workspace that lies on a device.
@@ -79,6 +105,7 @@ impl Workspace {
             words: vec![0; room.values],
             header: Vec::with_capacity(room.header as usize),
             threads: ThreadPool::new(threads)?,
+            kept: Kept::default(),
             gpu: None,
         })
     }
@@ -121,6 +148,7 @@ impl Workspace {
             words: vec![],
             header: vec![],
             threads: ThreadPool::new(threads)?,
+            kept: Kept::default(),
             gpu: None,
         })
     }

@@ -37,6 +37,15 @@ pub(super) const OUTLIER_THRESHOLD: Param = Param {
     doc: "Values of this magnitude and above (fill values) are exact and outside of the value range, unless strict is off.",
 };
 
+/// The capacity of the outlier lists as a fraction of the elements. If a threshold is set, the number of fill values is unknown,
+/// and the lists have room for every one of `n` elements. Lists of more elements would be too long for stages that merge or code
+/// them.
+pub(super) fn list_capacity(args: &Args, strict: bool, n: u64) -> Result<f64> {
+    const MOST: u64 = 1 << 28;
+    let fills = strict && args.real("outlier_threshold")?.is_finite();
+    if fills && n <= MOST { Ok(1.0) } else { args.real(param::OUTLIER_CAPACITY) }
+}
+
 /// `error_bound` of the stages whose bins have one width.
 pub(super) const ERROR_BOUND: Param = Param {
     name: "error_bound",

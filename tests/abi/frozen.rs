@@ -31,7 +31,7 @@ fn layout() -> Vec<Laid> {
             choices_text, unit, range, about
         }
         fz_preset { struct_bytes, lossless, name, about }
-        fz_options { struct_bytes, strict, generation, container, checksum, threads, device, max_memory_bytes }
+        fz_options { struct_bytes, strict, generation, container, checksum, threads, device, previous_base, max_memory_bytes }
         fz_view { struct_bytes, dtype, ndim, reserved, origin, dims, strides }
         fz_fill { struct_bytes, found, value, count, threshold, min, max }
         fz_wish { struct_bytes, goal, mode, reserved, bound, target_ratio, target_psnr, outlier_threshold }

@@ -103,6 +103,9 @@ static void pipelines(void) {
   options.checksum = -1;
   GIVES(FZ_INVALID_ARGUMENT, fz_pipeline_finalize(p, FZ_F32, dims, 1, &options, &plan));
   OK(fz_options_init(&options));
+  options.previous_base = 2;
+  GIVES(FZ_INVALID_ARGUMENT, fz_pipeline_finalize(p, FZ_F32, dims, 1, &options, &plan));
+  OK(fz_options_init(&options));
   options.threads = UINT32_MAX;
   GIVES(FZ_INVALID_ARGUMENT, fz_pipeline_finalize(p, FZ_F32, dims, 1, &options, &plan));
   OK(fz_options_init(&options));

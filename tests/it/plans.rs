@@ -58,7 +58,10 @@ fn every_fused_kernel_is_taken() {
             let array = Array::new(dtype, dims).unwrap();
             let Ok(encoder) = Encoder::new(pipeline, &array, &Options::default()) else { continue };
             let decoder = encoder.decoder().unwrap();
-            for plan in [encoder.device_plan(), decoder.device_plan()].into_iter().flatten() {
+            let previous = Options { previous_base: true, ..Options::default() };
+            let previous = Encoder::new(pipeline, &array, &previous).unwrap();
+            let plans = [encoder.device_plan(), decoder.device_plan(), previous.device_plan()];
+            for plan in plans.into_iter().flatten() {
                 let text = plan.0.to_string();
                 let entries = text.lines().filter_map(|l| l.trim().split_once(" <<<"));
                 seen.extend(entries.map(|(entry, _)| entry.to_string()));

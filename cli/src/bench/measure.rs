@@ -81,6 +81,7 @@ pub(super) fn about(request: &Request<'_>) -> Value {
         "mode": request.mode.unwrap_or("lossless"),
         "eb": number(request.bound.unwrap_or(0.0)),
         "value_base": optional(request.value_base),
+        "previous_base": request.previous_base,
     })
 }
 

@@ -87,7 +87,13 @@ fn measure<'a>(
     src: &[u8],
 ) -> Result<Row<'a>, Failure> {
     let from_error = |e| Failure::from_error(&e);
-    let options = Options { device: Device::Cuda(index), fuse: !args.no_fuse, ..Options::default() };
+    let options = Options {
+        device: Device::Cuda(index),
+        fuse: !args.no_fuse,
+        previous_base: request.previous_base,
+        checksum_async: args.checksum,
+        ..Options::default()
+    };
     let encoder = Encoder::new(&request.pipeline(array.dtype())?, array, &options).map_err(from_error)?;
     let decoder = encoder.decoder().map_err(from_error)?;
     let mut resident = Resident::new(&encoder, &decoder, index, src).map_err(from_error)?;

@@ -6,66 +6,121 @@
 
 namespace fz {
 constexpr uint32_t POLYNOMIAL = 0xedb88320u;  // bit 31 is the coefficient of x^0
-constexpr uint32_t PIECE = 2048;
+constexpr uint32_t ONE = 1u << 31;
+// x^(8 2^k). The powers of x repeat after 2^32 - 1.
+__constant__ const uint32_t POWERS[32] = {
+    0x00800000u, 0x00008000u, 0xedb88320u, 0xb1e6b092u, 0xa06a2517u, 0xed627daeu, 0x88d14467u, 0xd7bbfe6au,
+    0xec447f11u, 0x8e7ea170u, 0x6427800eu, 0x4d47bae0u, 0x09fe548fu, 0x83852d0fu, 0x30362f1au, 0x7b5a9cc3u,
+    0x31fec169u, 0x9fec022au, 0x6c8dedc4u, 0x15d6874du, 0x5fde7a4eu, 0xbad90e37u, 0x2e4e5eefu, 0x4eaba214u,
+    0xa8a472c0u, 0x429a969eu, 0x148d302au, 0xc40ba6d0u, 0xc4e22c3cu, 0x40000000u, 0x20000000u, 0x08000000u,
+};
 
 FZ_DEV uint32_t times(uint32_t a, uint32_t b) {
   uint32_t p = 0;
+#pragma unroll 8
   for (int i = 31; i >= 0; i--) {
-    if (a >> i & 1) p ^= b;
-    b = b & 1 ? b >> 1 ^ POLYNOMIAL : b >> 1;
+    p ^= a >> i & 1 ? b : 0;
+    b = b >> 1 ^ (b & 1 ? POLYNOMIAL : 0);
   }
   return p;
 }
-// x^(8n)
+// x^(8n), by a warp: each lane has a factor.
 FZ_DEV uint32_t x_to(uint64_t n) {
-  uint32_t power = 1u << 31, square = 1u << 23;  // 1 and x^8
-  for (; n; n >>= 1) {
-    if (n & 1) power = times(power, square);
-    square = times(square, square);
-  }
-  return power;
+  const uint32_t lane = threadIdx.x & 31;
+  while (n >> 32) n = (n >> 32) + (uint32_t)n;
+  uint32_t factor = n >> lane & 1 ? POWERS[lane] : ONE;
+#pragma unroll 1
+  for (int d = 16; d; d >>= 1) factor = times(factor, __shfl_xor_sync(ALL, factor, d));
+  return factor;
 }
-FZ_DEV void fill_table(uint32_t (&t)[4][256]) {
-  for (uint32_t i = threadIdx.x; i < 256; i += blockDim.x) {
-    uint32_t c = i;
-    for (int k = 0; k < 8; k++) c = c & 1 ? c >> 1 ^ POLYNOMIAL : c >> 1;
-    t[0][i] = c;
+// Products of the bytes of a word with a power of x: x^32 for the next word, and x^4096 for the next
+// row of 32 units of 16 bytes.
+typedef uint32_t Products[4][256];
+struct SumTables {
+  Products word, row;
+  uint32_t basis[2][32], parts[2], data;
+  int good;
+};
+FZ_DEV void fill_tables(SumTables& t) {
+  const uint32_t i = threadIdx.x;
+  if (i < 64) t.basis[i >> 5][i & 31] = times(1u << (i & 31), i < 32 ? POWERS[2] : POWERS[9]);
+  __syncthreads();
+  for (uint32_t at = i; at < 2048; at += blockDim.x) {
+    const uint32_t which = at >> 10, byte = at >> 8 & 3, value = at & 255;
+    uint32_t x = 0;
+#pragma unroll
+    for (int b = 0; b < 8; b++) x ^= value >> b & 1 ? t.basis[which][8 * byte + b] : 0;
+    (which ? t.row : t.word)[byte][value] = x;
   }
   __syncthreads();
-  for (uint32_t i = threadIdx.x; i < 256; i += blockDim.x)
-    for (int k = 1; k < 4; k++) t[k][i] = t[k - 1][i] >> 8 ^ t[0][t[k - 1][i] & 255];
-  __syncthreads();
 }
-FZ_DEV uint32_t sum(const uint32_t (&t)[4][256], const uint8_t* p, uint64_t n) {
+FZ_DEV uint32_t product(const Products& t, uint32_t c) { return t[0][c & 255] ^ t[1][c >> 8 & 255] ^ t[2][c >> 16 & 255] ^ t[3][c >> 24]; }
+// The sum of some bytes, by a thread.
+FZ_DEV uint32_t sum(const SumTables& t, const uint8_t* p, uint64_t n) {
   uint32_t c = 0;
   uint64_t i = 0;
-  for (; i + 4 <= n; i += 4) {
-    c ^= load<uint32_t>(p + i);
-    c = t[3][c & 255] ^ t[2][c >> 8 & 255] ^ t[1][c >> 16 & 255] ^ t[0][c >> 24];
-  }
-  for (; i < n; i++) c = c >> 8 ^ t[0][(c ^ p[i]) & 255];
+  for (; i + 4 <= n; i += 4) c = product(t.word, c ^ load<uint32_t>(p + i));
+  for (; i < n; i++) c = c >> 8 ^ t.word[3][(c ^ p[i]) & 255];
   return c;
 }
-FZ_DEV uint32_t warp_xor(uint32_t v) {
-#pragma unroll
-  for (int d = 16; d; d >>= 1) v ^= __shfl_xor_sync(ALL, v, d);
-  return v;
-}
-// The sum of `n` bytes by one block, in all threads; `shared` is one word.
-FZ_DEV uint32_t block_sum(const uint32_t (&t)[4][256], const uint8_t* p, uint64_t n, unsigned int* shared) {
-  if (threadIdx.x == 0) *shared = 0;
-  __syncthreads();
-  const uint64_t piece = (n + blockDim.x - 1) / blockDim.x, from = piece * threadIdx.x;
-  uint32_t c = 0;
-  if (from < n) {
-    const uint64_t to = from + piece < n ? from + piece : n;
-    c = times(sum(t, p + from, to - from), x_to(n - to));
+// Joins the sums of equal parts, those of lower lanes first, by a warp. `behind`: the power of x for
+// a part.
+FZ_DEV uint32_t join_sums(uint32_t c, uint32_t behind) {
+#pragma unroll 1
+  for (int d = 1; d < 32; d <<= 1) {
+    const uint32_t other = __shfl_xor_sync(ALL, c, d);
+    const bool second = threadIdx.x & d;
+    c = times(second ? other : c, behind) ^ (second ? c : other);
+    behind = times(behind, behind);
   }
-  c = warp_xor(c);
-  if ((threadIdx.x & 31) == 0) atomicXor(shared, c);
-  __syncthreads();
-  c = *shared;
-  __syncthreads();
+  return c;
+}
+// The sum of `n` bytes, by a warp. Zeros in front do not change it, so that parts are counted from the
+// end.
+FZ_DEV uint32_t warp_sum(const SumTables& t, const uint8_t* p, uint64_t n) {
+  const uint64_t part = (n + 31) / 32, behind = part * (31 - (threadIdx.x & 31)), to = n > behind ? n - behind : 0, from = to > part ? to - part : 0;
+  return join_sums(sum(t, p + from, to - from), x_to(part));
+}
+// The sum of the units of warp `w` of `warps`, by the warp: coalesced loads, a lane for each unit of a
+// row, and four sums in each lane. Bytes behind its units: `behind`.
+FZ_DEV uint32_t units_sum(const SumTables& t, const uint4* from, uint64_t units, uint64_t warps, uint64_t w, uint64_t& behind) {
+  constexpr int AHEAD = 4;
+  const uint64_t rows = (units + 32 * warps - 1) / (32 * warps), each = 32 * rows, front = each * warps - units;
+  behind = (warps - 1 - w) * each * 16;
+  if ((w + 1) * each <= front) return 0;
+  uint32_t c[4] = {0, 0, 0, 0};
+  for (uint64_t row = 0; row < rows; row += AHEAD) {
+    uint4 x[AHEAD];
+#pragma unroll
+    for (int k = 0; k < AHEAD; k++) {
+      const uint64_t at = w * each + 32 * (row + k) + (threadIdx.x & 31);
+      x[k] = row + k < rows && at >= front ? from[at - front] : make_uint4(0, 0, 0, 0);
+    }
+#pragma unroll
+    for (int k = 0; k < AHEAD; k++) {
+      if (row + k >= rows) break;
+      c[0] = product(t.row, c[0]) ^ x[k].x;
+      c[1] = product(t.row, c[1]) ^ x[k].y;
+      c[2] = product(t.row, c[2]) ^ x[k].z;
+      c[3] = product(t.row, c[3]) ^ x[k].w;
+    }
+  }
+  uint32_t unit = 0;
+#pragma unroll
+  for (int k = 0; k < 4; k++) unit = product(t.word, unit ^ c[k]);
+  return join_sums(unit, POWERS[4]);
+}
+// The sum of the payload as far as this warp computes it, in lane 0.
+FZ_DEV uint32_t payload_sum(const SumTables& t, const uint8_t* p, uint64_t n) {
+  const uint64_t warps = (uint64_t)gridDim.x * (blockDim.x / 32), w = (uint64_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+  const uint64_t lead = min((uint64_t)(-(intptr_t)p & 15), n), units = (n - lead) / 16, tail = (n - lead) % 16;
+  uint64_t behind = 0;
+  uint32_t c = units_sum(t, reinterpret_cast<const uint4*>(p + lead), units, warps, w, behind);
+  c = times(c, x_to(behind + tail));
+  if (w == 0) {
+    const uint32_t ends = times(sum(t, p, lead), x_to(n - lead)) ^ sum(t, p + n - tail, tail);
+    c ^= ends;
+  }
   return c;
 }
 FZ_DEV uint32_t finish(uint32_t linear, uint64_t bytes) { return ~(linear ^ times(~0u, x_to(bytes))); }
@@ -74,50 +129,49 @@ FZ_DEV uint32_t finish(uint32_t linear, uint64_t bytes) { return ~(linear ^ time
 // All threads of the block that ends last return the verdict, other blocks NO_VERDICT.
 enum Verdict { NO_VERDICT, GOOD, WRONG };
 FZ_DEV Verdict checksums(const Frame& f, bool check) {
-  __shared__ uint32_t table[4][256];
-  __shared__ unsigned int word;
+  __shared__ SumTables t;
   const Call* call = f.call();
   const HeaderRow& h = f.form(call->form);
   const uint64_t header = call->header, payload = call->total - call->header;
   const uint8_t* c = f.container;
-  fill_table(table);
-  const uint64_t threads = (uint64_t)gridDim.x * blockDim.x, first = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  const uint64_t pieces = (payload + PIECE - 1) / PIECE;
-  uint32_t mine = 0;
-  for (uint64_t k = first; k < pieces; k += threads) {
-    const uint64_t from = k * PIECE, to = from + PIECE < payload ? from + PIECE : payload;
-    mine ^= times(sum(table, c + header + from, to - from), x_to(payload - to));
-  }
-  mine = warp_xor(mine);
-  if ((threadIdx.x & 31) == 0) atomicXor(&f.call()->crc_payload, mine);
+  const uint32_t warp = threadIdx.x / 32;
+  fill_tables(t);
+  const uint32_t mine = payload_sum(t, c + header, payload);
+  if ((threadIdx.x & 31) == 0 && mine) atomicXor(&f.call()->crc_payload, mine);
+  if (threadIdx.x == 0) t.good = 1;
   if (!last_block(&f.call()->crc_ticket, true)) return NO_VERDICT;
   const uint32_t data = *reinterpret_cast<volatile unsigned int*>(&f.call()->crc_payload);
   const FieldRow* rows = f.table<FieldRow>(h.crcs_at);
-  bool good = true;
   for (uint32_t i = 0; i < h.crcs; i++) {
     const uint64_t at = rows[i].at + shift(f, h, rows[i].at), behind = header - at - 4;
-    uint32_t linear = data;
-    uint64_t bytes = payload;
-    if (rows[i].what != CRC_DATA) {
-      // The field counts as zeros, or is left out.
-      const uint32_t before = block_sum(table, c, at, &word), after = block_sum(table, c + at + 4, behind, &word);
-      const uint64_t gap = rows[i].what == CRC_HEADER ? 4 : 0;
-      linear = times(before, x_to(gap + behind)) ^ after;
-      bytes = header - 4 + gap;
-      if (rows[i].what == CRC_REST) {
-        linear = times(linear, x_to(payload)) ^ data;
-        bytes += payload;
-      }
+    const bool whole = rows[i].what != CRC_DATA;
+    // The field counts as zeros, or is left out.
+    if (whole && warp < 2) {
+      const uint32_t part = warp == 0 ? warp_sum(t, c, at) : warp_sum(t, c + at + 4, behind);
+      if ((threadIdx.x & 31) == 0) t.parts[warp] = part;
     }
-    const uint32_t crc = finish(linear, bytes);
-    if (check) {
-      good &= load<uint32_t>(c + at) == crc;
-    } else if (threadIdx.x == 0) {
-      store<uint32_t>(f.container + at, crc);
+    __syncthreads();
+    if (warp == 0) {
+      uint32_t linear = data;
+      uint64_t bytes = payload;
+      if (whole) {
+        const uint64_t gap = rows[i].what == CRC_HEADER ? 4 : 0;
+        linear = times(t.parts[0], x_to(gap + behind)) ^ t.parts[1];
+        bytes = header - 4 + gap;
+        if (rows[i].what == CRC_REST) {
+          linear = times(linear, x_to(payload)) ^ data;
+          bytes += payload;
+        }
+      }
+      const uint32_t crc = finish(linear, bytes);
+      if (threadIdx.x == 0) {
+        if (!check) store<uint32_t>(f.container + at, crc);
+        else if (load<uint32_t>(c + at) != crc) t.good = 0;
+      }
     }
     // The next checksum covers this one.
     __syncthreads();
   }
-  return good ? GOOD : WRONG;
+  return t.good ? GOOD : WRONG;
 }
 }  // namespace fz

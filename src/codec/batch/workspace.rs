@@ -2,7 +2,7 @@
 
 use super::Batch;
 use crate::base::environment::in_default_environment;
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::base::thread_pool::ThreadPool;
 use crate::codec::device::BatchMemory;
 use crate::codec::{Decoder, Device, Encoder};
@@ -77,8 +77,16 @@ impl Batch<Encoder> {
     /// Memory for one call in flight.
     ///
     /// # Errors
-    /// [`crate::Error::OutOfMemory`], [`crate::Error::NoThreads`].
+    /// [`crate::Error::OutOfMemory`], [`crate::Error::NoThreads`], and [`crate::Error::InvalidArgument`] for a plan with option
+    /// `previous_base`: the arrays of a batch are not consecutive.
     pub fn workspace(&self) -> Result<BatchWorkspace> {
+        if self.plans.iter().any(|encoder| encoder.options().previous_base) {
+            return Err(Error::argument(
+                "options.previous_base of a plan in a batch",
+                "on",
+                "off; use one workspace for each array, and calls for single arrays",
+            ));
+        }
         in_default_environment(|| BatchWorkspace::new(self.room()?, self.threads))
     }
 }

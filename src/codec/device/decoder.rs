@@ -47,7 +47,7 @@ impl GpuDecoder {
                 image(&plan, &[Form { template: &template, stored: false }], &|v| v, Status::PlanMismatch);
             return Ok(GpuDecoder { prepared: Prepared::new(plan, image), reads_headers: false, header: 0 });
         };
-        let BoundPipeline { array, rules: Rules { strict, generation }, .. } = origin.bound;
+        let BoundPipeline { array, rules: Rules { strict, generation, .. }, .. } = origin.bound;
         let options = Options { strict, generation, container: origin.container, ..options.clone() };
         let stored = (!options.is_literal()).then(|| bind_stored(&array, &options)).transpose()?;
         let mut forms = Forms::new(&origin.bound, stored.as_ref(), options.container)?;

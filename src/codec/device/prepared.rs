@@ -10,22 +10,18 @@ use crate::runtime::cuda::{Run, Span, WorkspaceLayout, preload};
 use crate::runtime::workspace::{GpuMemory, Workspace};
 use std::cell::Cell;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A plan for a GPU.
 pub(in crate::codec) struct Prepared {
     pub(in crate::codec) plan: Plan,
     pub(super) layout: WorkspaceLayout,
     pub(super) tables: Tables,
-    /// Unique id of the plan.
-    id: u64,
 }
 
 impl Prepared {
     pub(super) fn new(plan: Plan, tables: Tables) -> Prepared {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         let layout = WorkspaceLayout::new(&plan, tables.bytes.len() as u64, tables.staged);
-        Prepared { plan, layout, tables, id: NEXT.fetch_add(1, Ordering::Relaxed) }
+        Prepared { plan, layout, tables }
     }
 
     /// Bytes of device memory of a call.
@@ -34,9 +30,10 @@ impl Prepared {
     }
 
     /// Allocates the device memory of the workspace, and loads the tables and all functions, which an
-    /// asynchronous call must not do. Afterwards the memory that must be zero at the start of a call is zero.
+    /// asynchronous call must not do. Afterwards the memory that must be zero at the start of a call is zero, and
+    /// the workspace has kept nothing of earlier calls.
     pub(in crate::codec) fn ready(&self, context: &Context, ws: &mut Workspace) -> Result<()> {
-        if ws.gpu.as_ref().is_some_and(|m| m.plan == self.id && m.block.belongs(context)) {
+        if ws.gpu.as_ref().is_some_and(|m| m.plan == self.plan.id && m.block.belongs(context)) {
             return Ok(());
         }
         preload(context, &self.plan, false)?;
@@ -50,16 +47,16 @@ impl Prepared {
         let block = DeviceMemory::new(context, self.bytes())?;
         ws.gpu = Some(GpuMemory { block, plan: 0, array, container, pinned_staging, result });
         let memory = memory_mut(&mut ws.gpu)?;
-        memory.block.upload(context, 0, &vec![0; self.layout.control as usize])?;
+        memory.block.upload(context, 0, &vec![0; self.layout.image as usize])?;
         memory.block.upload(context, self.layout.image, &self.tables.bytes)?;
-        memory.plan = self.id;
+        memory.plan = self.plan.id;
         Ok(())
     }
 
     /// The parts of a prepared workspace whose contents do not affect the next call: all but the tables and, for an encoder, the
-    /// zeros before them.
+    /// memory before them.
     pub(super) fn scratch(&self, ws: &Workspace) -> Vec<DeviceSlice> {
-        let Some(block) = ws.gpu.as_ref().filter(|m| m.plan == self.id).map(|m| &m.block) else {
+        let Some(block) = ws.gpu.as_ref().filter(|m| m.plan == self.plan.id).map(|m| &m.block) else {
             return vec![];
         };
         let tables = self.layout.tables();

@@ -36,7 +36,8 @@ struct Ready {
 
 impl Ready {
     fn new(header: &Header, rows: u64, pipeline: &Pipeline, options: &Options) -> Result<Ready> {
-        let encoder = Encoder::new(pipeline, &header.array(rows)?, options)?;
+        let options = Options { previous_base: false, ..options.clone() };
+        let encoder = Encoder::new(pipeline, &header.array(rows)?, &options)?;
         if encoder.options().is_literal() {
             return Err(Error::Unsupported {
                 stage: "slab file",

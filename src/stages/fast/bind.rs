@@ -6,6 +6,7 @@ use crate::base::dtype::DType;
 use crate::base::edge_type::EdgeType;
 use crate::base::error::Result;
 use crate::base::param::Args;
+use crate::ir::stage::Rules;
 use crate::stages::inputs::{floats, known_elements};
 use crate::stages::{quantizer, shape};
 use bytemuck::Zeroable;
@@ -24,13 +25,14 @@ pub(super) struct BoundFast {
     pub(super) threshold: f64,
     value_base: f64,
     fixed_step: bool,
+    previous_base: bool,
     pub(super) dims: [u64; 3],
     /// Elements on the edge.
     pub(super) n: u64,
 }
 
 impl BoundFast {
-    pub(super) fn new(args: &Args, edge: EdgeType) -> Result<BoundFast> {
+    pub(super) fn new(args: &Args, edge: EdgeType, rules: Rules) -> Result<BoundFast> {
         let value = floats(SPEC.name, args, edge)?;
         let n = known_elements(SPEC.name, edge, MOST_ELEMENTS as u64)?;
         let mode = quantizer::mode_of_array(SPEC.name, args, "bins of one width")?;
@@ -41,6 +43,7 @@ impl BoundFast {
             threshold: args.real("outlier_threshold")?,
             value_base: args.real("value_base")?,
             fixed_step: args.flag("fixed_step")?,
+            previous_base: rules.previous_base,
             dims: shape::of(SPEC.name, args, n)?,
             n,
         })
@@ -54,7 +57,8 @@ impl BoundFast {
         launch.value_base = self.value_base;
         launch.mode = self.mode;
         launch.radius = if self.value == DType::F32 { 1 << 21 } else { u32::MAX };
-        launch.switches = quantizer::STRICT;
+        let previous = self.previous_base && self.mode != quantizer::ABS && self.value_base == 0.0;
+        launch.switches = quantizer::STRICT | if previous { quantizer::PREVIOUS } else { 0 };
         launch.value = self.value.bytes() as u32;
         launch.code = 4;
         launch.exact_bits = if self.fixed_step { 0 } else { EXACT_BITS };

@@ -42,19 +42,20 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     // A block for each chunk, and one for each group of chunks, which copies them to their place.
     let group = u64::from(if chunks <= SMALL_GROUPS.into() { SMALL_GROUP } else { LARGE_GROUP });
     let groups = chunks.div_ceil(group);
-    let name = match (p.value, p.ndim) {
+    let [name, measuring] = match (p.value, p.ndim) {
         // Takes precedence over half2: units of fill values alone have codes of 0, which may be out of the reach of others.
-        (4, 3) if masked => "fast_encode_masked_f32_3d",
-        (4, 2) if masked => "fast_encode_masked_f32_2d",
-        (4, 3) if p.half2 != 0 => "fast_encode_half2_f32_3d",
-        _ => function(&p, functions!("fast_encode")),
+        (4, 3) if masked => ["fast_encode_masked_f32_3d", "fast_encode_measuring_masked_f32_3d"],
+        (4, 2) if masked => ["fast_encode_masked_f32_2d", "fast_encode_measuring_masked_f32_2d"],
+        (4, 3) if p.half2 != 0 => ["fast_encode_half2_f32_3d", "fast_encode_measuring_half2_f32_3d"],
+        _ => [functions!("fast_encode"), functions!("fast_encode_measuring")].map(|all| function(&p, all)),
     };
-    let device_launch =
-        DeviceLaunch::one(name, groups * (group + 1) + groups.min(u64::from(LAG) / group), 256);
+    let blocks = groups * (group + 1) + groups.min(u64::from(LAG) / group);
+    let [device_launch, first, second] =
+        [name, measuring, measuring].map(|name| DeviceLaunch::one(name, blocks, 256));
     // `LookbackState` in kernels/fast/lookback.cuh.
     let sums: u64 = [6, 12, 18].iter().map(|bits| chunks.div_ceil(1 << bits)).sum();
     let slots = chunks.min(RING.into()) * u64::from(CHUNK) * u64::from(p.value);
-    Some(device_launch.with(SUM_BYTES * sums + STATE_BYTES * chunks, slots))
+    Some(device_launch.with(SUM_BYTES * sums + STATE_BYTES * chunks, slots).with_tries(first, second))
 }
 
 pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {

@@ -138,8 +138,8 @@ impl Stage for Fast {
         shape::fit(SPEC.name, args, array, MOST_ELEMENTS as u64)
     }
 
-    fn bind(&self, args: &Args, inputs: &[EdgeType], _: Rules) -> Result<Arc<dyn BoundStage>> {
-        Ok(Arc::new(BoundFast::new(args, only(inputs)?)?))
+    fn bind(&self, args: &Args, inputs: &[EdgeType], rules: Rules) -> Result<Arc<dyn BoundStage>> {
+        Ok(Arc::new(BoundFast::new(args, only(inputs)?, rules)?))
     }
 
     fn parse(&self, config: &[u8]) -> Result<Parsed> {

@@ -6,9 +6,10 @@ use super::params::{ABSOLUTE, GinterpParams, MEASURED, OF_MAGNITUDE, STRICT, UNS
 use crate::base::dtype::DType;
 use crate::base::edge_type::EdgeType;
 use crate::base::error::{Error, Result};
-use crate::base::param::{Args, OUTLIER_CAPACITY};
+use crate::base::param::Args;
 use crate::ir::stage::Generation;
 use crate::stages::inputs::{floats, known_elements};
+use crate::stages::parameters::list_capacity;
 use crate::stages::{quantizer, shape};
 use bytemuck::Zeroable;
 
@@ -54,7 +55,7 @@ impl BoundGinterp {
             error_bound: args.real("error_bound")?,
             threshold: args.real("outlier_threshold")?,
             value_base: args.real("value_base")?,
-            capacity: args.real(OUTLIER_CAPACITY)?,
+            capacity: list_capacity(args, strict, n)?,
             tuning: args.int("auto_tuning")? as u8,
             manual,
             radius: args.int("quant_radius")? as u32,

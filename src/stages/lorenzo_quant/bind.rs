@@ -8,6 +8,7 @@ use crate::base::error::{Error, Result};
 use crate::base::param::Args;
 use crate::ir::stage::Rules;
 use crate::stages::inputs::{floats, known_elements};
+use crate::stages::parameters::list_capacity;
 use crate::stages::{quantizer, shape};
 use bytemuck::Zeroable;
 
@@ -76,7 +77,7 @@ impl BoundLorenzoQuant {
             zigzag: args.flag("zigzag_codes")?,
             error_bound,
             radius: (if radius == 0 { most } else { radius }) as u32,
-            capacity: args.real("outlier_capacity")?,
+            capacity: list_capacity(args, rules.strict, n)?,
             threshold: args.real("outlier_threshold")?,
             value_base: args.real("value_base")?,
             fixed_step: args.flag("fixed_step")?,

@@ -1,6 +1,6 @@
 //! The parameters of the stage, checked against the type of the values.
 
-use super::params::{ABS, IN_PLACE, NOA, PADDED, PREL, QuantizerParams, REL, STRICT, ZIGZAG};
+use super::params::{ABS, IN_PLACE, NOA, PADDED, PREL, PREVIOUS, QuantizerParams, REL, STRICT, ZIGZAG};
 use super::{SPEC, step};
 use crate::base::dtype::DType;
 use crate::base::edge_type::EdgeType;
@@ -8,6 +8,7 @@ use crate::base::error::{Error, Result};
 use crate::base::param::Args;
 use crate::ir::stage::Rules;
 use crate::stages::inputs::{floats, known_elements};
+use crate::stages::parameters::list_capacity;
 
 /// The stage on an edge.
 pub(super) struct BoundQuantizer {
@@ -57,7 +58,7 @@ impl BoundQuantizer {
             mode,
             error_bound: args.real("error_bound")?,
             radius: u32::try_from(args.int("quant_radius")?).unwrap_or(u32::MAX),
-            capacity: args.real("outlier_capacity")?,
+            capacity: list_capacity(args, rules.strict, edge.max_bytes() / value.bytes())?,
             threshold: args.real("outlier_threshold")?,
             value_base: args.real("value_base")?,
             fixed_step: args.flag("fixed_step")?,
@@ -106,6 +107,11 @@ impl BoundQuantizer {
         Ok(())
     }
 
+    /// True if the bound is a fraction of a number that the run measures.
+    fn is_measured(&self) -> bool {
+        [NOA, PREL].contains(&self.mode) && self.value_base == 0.0
+    }
+
     /// Rejects forms that can be read but not written.
     pub(super) fn check_written(&self) -> Result<()> {
         const LEAST: f64 = 1.0 / 1_048_576.0;
@@ -128,6 +134,7 @@ impl BoundQuantizer {
             switches: switch(self.zigzag, ZIGZAG)
                 | switch(self.in_place, IN_PLACE)
                 | switch(strict, STRICT)
+                | switch(strict && self.rules.previous_base && self.is_measured(), PREVIOUS)
                 | switch(!strict && padded, PADDED),
             value: self.value.bytes() as u32,
             code: self.code.bytes() as u32,

@@ -1,6 +1,8 @@
 //! The computation of the bound of the codes from the bound of the user.
 
-use super::params::{ABS, BoundMetadata, PADDED, PREL, QuantizerParams, RANGE, STRICT};
+use super::params::{
+    ABS, BoundMetadata, MOST_OF_PREVIOUS, PADDED, PREL, PREVIOUS, QuantizerParams, RANGE, SHARE_KEPT, STRICT,
+};
 use super::real::{Real, floor_f32, mul_toward_zero, sub_toward_zero};
 use super::step;
 use crate::base::error::Fault;
@@ -27,13 +29,38 @@ pub(super) fn resolve(call: &mut HostCall<'_>) -> Result<(), Fault> {
 }
 
 /// The metadata, and the smallest and the largest value where they are measured.
-fn metadata<T: Real>(call: &HostCall<'_>, p: &QuantizerParams) -> Result<(BoundMetadata, [f64; 2]), Fault> {
+fn metadata<T: Real>(
+    call: &mut HostCall<'_>,
+    p: &QuantizerParams,
+) -> Result<(BoundMetadata, [f64; 2]), Fault> {
     let relative = p.mode != ABS && p.value_base == 0.0;
     let measured = relative || p.switches & RANGE != 0;
     let range = if measured { Some(range::<T>(call, p)?) } else { None };
     let extremes = range.map_or([0.0; 2], |r| [r.low.to_f64(), r.high.to_f64()]);
-    let metadata = resolved::<T>(call, p, range.filter(|_| relative))?;
-    Ok((metadata, extremes))
+    let range = range.filter(|_| relative);
+    if let Some(range) = range.filter(|_| p.switches & PREVIOUS != 0) {
+        let base = base_of(p, range);
+        let previous = std::mem::replace(&mut call.kept, SHARE_KEPT * base);
+        if suits(previous, base) {
+            let given = QuantizerParams { value_base: previous, ..*p };
+            return Ok((resolved::<T>(call, &given, None)?, extremes));
+        }
+    }
+    Ok((resolved::<T>(call, p, range)?, extremes))
+}
+
+/// True if a kept base keeps the promise for an array with this base, at a bound that is not much smaller.
+fn suits(kept: f64, base: f64) -> bool {
+    kept > 0.0 && kept <= base && base <= MOST_OF_PREVIOUS * kept
+}
+
+/// The number that the bound is a fraction of; 0 if the array has none.
+fn base_of<T: Real>(p: &QuantizerParams, range: ValueRange<T>) -> f64 {
+    match range {
+        ValueRange { low, high } if low > high => 0.0,
+        _ if p.mode == PREL => range.peak().to_f64(),
+        ValueRange { low, high } => sub_toward_zero(high.to_f64(), low.to_f64()),
+    }
 }
 
 fn resolved<T: Real>(

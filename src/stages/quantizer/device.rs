@@ -1,7 +1,8 @@
 //! How the kernels run on a GPU.
 
 use super::params::{
-    ABS, BOUND_COUNTS_BYTES, IN_PLACE, QuantizerParams, QuantizerRelParams, RANGE, RANGE_BYTES, STRICT,
+    ABS, BOUND_COUNTS_BYTES, IN_PLACE, PREVIOUS, QuantizerParams, QuantizerRelParams, RANGE, RANGE_BYTES,
+    STRICT,
 };
 use super::step;
 use crate::ir::device::{DeviceLaunch, LaunchShape, TILE, tiles};
@@ -25,7 +26,8 @@ const BATCHED: u64 = 1 << 20;
 pub(super) fn bound(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<QuantizerParams>(shape.params);
     let bytes = shape.input(0);
-    let (whole, threads) = (p.switches & RANGE == 0, if bytes <= u64::from(TILE) { 256 } else { 512 });
+    let (whole, threads) =
+        (p.switches & (RANGE | PREVIOUS) == 0, if bytes <= u64::from(TILE) { 256 } else { 512 });
     if whole && bytes <= ALONE {
         return Some(DeviceLaunch::one("quantizer_bound_whole", 1, threads));
     }
@@ -38,11 +40,15 @@ pub(super) fn bound(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     } else {
         DeviceLaunch::default()
     };
+    let previous = p.switches & PREVIOUS != 0;
     let samplers = (step::sample(bytes as usize / 4).0 as u64).div_ceil(GROUPS).clamp(1, SAMPLERS);
+    let step = DeviceLaunch::one("quantizer_bound_step", samplers, THREADS);
+    let again = if steps { step } else { DeviceLaunch::one("quantizer_bound", 1, THREADS) };
     let all = if steps { scan.then("quantizer_bound_step", samplers, THREADS) } else { scan };
     let all = all.with(BOUND_COUNTS_BYTES, RANGE_BYTES * blocks);
     // A batch has a block for each of its arrays, which then waits for no other block.
     let batched = whole && bytes <= BATCHED;
+    let all = if previous { all.clone().with_tries(all, again) } else { all };
     Some(if batched { all.batched("quantizer_bound_whole", 1, threads) } else { all })
 }
 

@@ -27,7 +27,7 @@ use crate::ir::versions::Versions;
 use bind::BoundQuantizer;
 pub(super) use config::finite_f32;
 pub(super) use params::{
-    ABS, BoundMetadata, METADATA_BYTES, NOA, PADDED, PREL, QuantizerParams, RANGE, STRICT,
+    ABS, BoundMetadata, METADATA_BYTES, NOA, PADDED, PREL, PREVIOUS, QuantizerParams, RANGE, STRICT,
 };
 use params::{IN_PLACE, QuantizerRelParams, REL};
 use std::ops::Range;

@@ -21,6 +21,13 @@ pub const PADDED: u32 = 8;
 /// The smallest and the largest value are measured in any mode, and follow the metadata as two f64 in place
 /// of the constants for tiles. Other stages use it.
 pub const RANGE: u32 = 16;
+/// The base of the previous call is used if it suits the array: it is at most the base of the array,
+/// which is at most `MOST_OF_PREVIOUS` times as large.
+pub const PREVIOUS: u32 = 32;
+pub const MOST_OF_PREVIOUS: f64 = 1.25;
+/// The share of the base of an array that is kept for the next call, below 1, so that a range that
+/// shrinks a little still suits.
+pub const SHARE_KEPT: f64 = 0.984375;
 
 /// The sample that decides on the step of f32 data: neighboring values that are sampled together,
 /// values to sample at least, and the largest distance between two groups, in groups.

@@ -25,18 +25,22 @@ fn bitshuffle<const WIDTH: u32>(params: &Params) -> bool {
 
 /// A fused encoder and its decoder, with kernels for small arrays if there are such.
 macro_rules! fusion {
-    ($encode:literal, $decode:literal $(, small $small_encode:literal, $small_decode:literal)?;
+    ($encode:literal, $decode:literal
+     $(, measuring $measuring:literal)? $(, small $small_encode:literal, $small_decode:literal)?;
      [$($stage:ident $width:literal),*], [$($back:ident $back_width:literal),*]) => {
         [
             Fusion {
-                entries: &[$encode $(, $small_encode)?],
+                entries: &[$encode $(, $measuring)? $(, $small_encode)?],
                 kernel: Part { kernel: &ENCODE, fits: is_tile_wise },
                 fused: &[$(Part { kernel: &$stage::ENCODE, fits: $stage::<$width> }),*],
                 device: |shape, _| {
                     $(if let Some(device_launch) = encoder_small(shape, $small_encode) {
                         return Some(device_launch);
                     })?
-                    Some(encoder(shape, Some($encode)))
+                    let all = encoder(shape, Some($encode));
+                    $(let twin = || encoder(shape, Some($measuring));
+                    let all = all.with_tries(twin(), twin());)?
+                    Some(all)
                 },
             },
             Fusion {
@@ -55,9 +59,11 @@ macro_rules! fusion {
 }
 
 static PFPL_F32: [Fusion; 2] = fusion!("fused_pfpl_f32_encode", "fused_pfpl_f32_decode",
+    measuring "fused_pfpl_f32_encode_measuring",
     small "fused_pfpl_f32_encode_small", "fused_pfpl_f32_decode_small";
     [quantizer 4, difference 4, bitshuffle 4], [bitshuffle 4, difference 4, quantizer 4]);
-static PFPL_F64: [Fusion; 2] = fusion!("fused_pfpl_f64_encode", "fused_pfpl_f64_decode";
+static PFPL_F64: [Fusion; 2] = fusion!("fused_pfpl_f64_encode", "fused_pfpl_f64_decode",
+    measuring "fused_pfpl_f64_encode_measuring";
     [quantizer 8, difference 8, bitshuffle 8], [bitshuffle 8, difference 8, quantizer 8]);
 static BITS_U8: [Fusion; 2] = fusion!("fused_bits_u8_encode", "fused_bits_u8_decode";
     [difference 1, bitshuffle 1], [bitshuffle 1, difference 1]);

@@ -30,7 +30,7 @@ impl Chosen {
         options.threads = if source.rarely(16) { 3 } else { 1 };
         (options.strict, options.generation) =
             *source.pick(&[(1, 0), (1, 0), (1, 0), (1, 0), (0, 0), (0, 1), (1, 1)]);
-        match source.mistake(8) {
+        match source.mistake(9) {
             0 => {}
             1 => chosen.mistake(&mut options.struct_bytes, 0),
             2 => chosen.mistake(&mut options.strict, 2),
@@ -39,6 +39,7 @@ impl Chosen {
             5 => chosen.mistake(&mut options.checksum, 3),
             6 => chosen.mistake(&mut options.threads, 1025),
             7 => chosen.mistake(&mut options.device, -3),
+            8 => chosen.mistake(&mut options.previous_base, 2),
             _ => (options.device, _) = (0, chosen.wrong.push(NO_DEVICE)),
         }
         chosen.options = Some(options);
