@@ -77,7 +77,8 @@ impl Grid {
             1 => return (ptr::null(), wrong.push(NULL)).0,
             2 => (self.view.struct_bytes, _) = (0, wrong.push(ARGUMENT)),
             3 => (self.view.ndim, _) = (0, wrong.push(ARGUMENT)),
-            4 => (self.view.dims[0], _) = (self.view.dims[0] + 1, wrong.push(MISMATCH)),
+            // One element more may also share its place with the next row.
+            4 => (self.view.dims[0], _) = (self.view.dims[0] + 1, wrong.extend([MISMATCH, ARGUMENT])),
             _ => {}
         }
         &raw const *self.view
