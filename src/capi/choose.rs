@@ -96,12 +96,12 @@ pub struct fz_choice {
 /// - A target: FZ_GOAL_RATIO returns preset "high". The other goals return preset "fast".
 ///
 /// A call that tries pipelines compresses the sample with each of them, the fastest pipeline first.
-/// The call returns the first pipeline, unless the result of a later pipeline is more than 2 %
-/// shorter than the shortest result before. Such a call also tests whether every value is on a
-/// lattice, a set of evenly spaced levels. Examples are rounded numbers and scaled integers. If
-/// every value is on a lattice, the call also tries a lossless pipeline that codes the levels. The
-/// call does not read `src` if the request has no target, and if the call returns a preset by the
-/// list above without trying it.
+/// The call keeps the first pipeline. A later pipeline replaces it if its compressed sample is more
+/// than 2 % shorter than that of the pipeline kept so far. Such a call also tests whether every
+/// value is on a lattice, a set of evenly spaced levels. Examples are rounded numbers and scaled
+/// integers. If every value is on a lattice, the call also tries a lossless pipeline that codes the
+/// levels. The call does not read `src` if two conditions hold: the request has no target, and the
+/// list above names one preset that the call returns.
 ///
 /// With a target, the call compresses the whole array up to three times on the CPU. It searches for
 /// a bound with which the ratio is within 5 %, or the signal-to-noise ratio within 1 dB, of the

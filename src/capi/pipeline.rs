@@ -77,7 +77,7 @@ pub unsafe extern "C" fn fz_pipeline_free(pipeline: *mut fz_pipeline) {
 /// Adds a stage with default parameters. A stage without a connected input reads the array. The
 /// container stores each output that no stage reads.
 ///
-/// Presets set other parameters than the defaults: for the parameters of a preset, call
+/// Presets set some parameters to other values than the defaults. For these values, call
 /// fz_pipeline_from_preset() and fz_pipeline_to_text().
 ///
 /// Parameters:

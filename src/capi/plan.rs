@@ -86,9 +86,9 @@ impl fz_plan {
 ///   FZ_NO_DEVICE         options->device is the number of a GPU, and no GPU can be used.
 ///   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
 ///
-/// The function detects every defect of the pipeline. It also detects that the pipeline cannot
-/// process arrays of this type and shape. Exceptions are two limits on values, which the compression
-/// checks:
+/// The function detects every defect of the pipeline. It also fails if the pipeline cannot process
+/// arrays of this type and shape. Two conditions depend on the values, so the compression checks
+/// them:
 /// - The parameters of stages huffman and bitpack limit the elements of their input. If an element
 ///   is above the limit, the compression fails with FZ_INVALID_ARGUMENT.
 /// - Outlier lists have a capacity; see fz_compress().
@@ -153,9 +153,9 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///
 /// For a container of the other form, fz_decompress_async() reports FZ_NOT_A_CONTAINER. For other
 /// containers of the same form, it reports FZ_PLAN_MISMATCH, and fz_decompress() returns
-/// FZ_PLAN_MISMATCH. If only the form differs, fz_decompress() restores the container. If the
-/// form differs and stage outputs are longer, it either restores the container or returns
-/// FZ_PLAN_MISMATCH. If anything else differs, it returns FZ_PLAN_MISMATCH.
+/// FZ_PLAN_MISMATCH. If only the form differs, fz_decompress() restores the container. If the form
+/// differs and stage outputs are longer, fz_decompress() either restores the container or returns
+/// FZ_PLAN_MISMATCH. For every other difference, fz_decompress() returns FZ_PLAN_MISMATCH.
 ///
 /// A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
 /// other programs. Only the host reads foreign headers. If the opened container has a foreign
