@@ -56,9 +56,9 @@
  *   mode               string  "abs": error_bound is the largest error. In other modes, the largest
  *                              error is error_bound times a reference. "noa": max - min of the
  *                              bounded values. "prel": max |x| of the bounded values. "rel" (only
- *                              stage quantizer and preset pfpl): |x| of each value. Default: "noa"
- *                              in lossy presets, "abs" in stages. Exception: "rel" for stage
- *                              quantizer in TOML
+ *                              stage quantizer and preset pfpl): |x| of each value. Default: "noa" in
+ *                              lossy presets, "abs" in stages. In TOML text, an omitted `mode` of
+ *                              stage quantizer is "rel"
  *   outlier_threshold  double  values of this magnitude or above, such as fill values, are exact and
  *                              not part of max and min; default: infinity
  *   value_base         double  max - min (mode "noa") or max |x| (mode "prel"), if known in
@@ -1015,7 +1015,7 @@ void fz_pipeline_free(fz_pipeline *pipeline);
  * Adds a stage with default parameters. A stage without a connected input reads the array. The
  * container stores each output that no stage reads.
  *
- * Presets set other parameters than the defaults: for the parameters of a preset, call
+ * Presets set some parameters to other values than the defaults. For these values, call
  * fz_pipeline_from_preset() and fz_pipeline_to_text().
  *
  * Parameters:
@@ -1296,9 +1296,9 @@ int32_t fz_options_init(fz_options *options);
  *   FZ_NO_DEVICE         options->device is the number of a GPU, and no GPU can be used.
  *   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
  *
- * The function detects every defect of the pipeline. It also detects that the pipeline cannot
- * process arrays of this type and shape. Exceptions are two limits on values, which the compression
- * checks:
+ * The function detects every defect of the pipeline. It also fails if the pipeline cannot process
+ * arrays of this type and shape. Two conditions depend on the values, so the compression checks
+ * them:
  * - The parameters of stages huffman and bitpack limit the elements of their input. If an element
  *   is above the limit, the compression fails with FZ_INVALID_ARGUMENT.
  * - Outlier lists have a capacity; see fz_compress().
@@ -1347,9 +1347,9 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *
  * For a container of the other form, fz_decompress_async() reports FZ_NOT_A_CONTAINER. For other
  * containers of the same form, it reports FZ_PLAN_MISMATCH, and fz_decompress() returns
- * FZ_PLAN_MISMATCH. If only the form differs, fz_decompress() restores the container. If the
- * form differs and stage outputs are longer, it either restores the container or returns
- * FZ_PLAN_MISMATCH. If anything else differs, it returns FZ_PLAN_MISMATCH.
+ * FZ_PLAN_MISMATCH. If only the form differs, fz_decompress() restores the container. If the form
+ * differs and stage outputs are longer, fz_decompress() either restores the container or returns
+ * FZ_PLAN_MISMATCH. For every other difference, fz_decompress() returns FZ_PLAN_MISMATCH.
  *
  * A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
  * other programs. Only the host reads foreign headers. If the opened container has a foreign
@@ -1819,12 +1819,12 @@ int32_t fz_find_fill_value(int32_t dtype,
  * - A target: FZ_GOAL_RATIO returns preset "high". The other goals return preset "fast".
  *
  * A call that tries pipelines compresses the sample with each of them, the fastest pipeline first.
- * The call returns the first pipeline, unless the result of a later pipeline is more than 2 %
- * shorter than the shortest result before. Such a call also tests whether every value is on a
- * lattice, a set of evenly spaced levels. Examples are rounded numbers and scaled integers. If
- * every value is on a lattice, the call also tries a lossless pipeline that codes the levels. The
- * call does not read `src` if the request has no target, and if the call returns a preset by the
- * list above without trying it.
+ * The call keeps the first pipeline. A later pipeline replaces it if its compressed sample is more
+ * than 2 % shorter than that of the pipeline kept so far. Such a call also tests whether every
+ * value is on a lattice, a set of evenly spaced levels. Examples are rounded numbers and scaled
+ * integers. If every value is on a lattice, the call also tries a lossless pipeline that codes the
+ * levels. The call does not read `src` if two conditions hold: the request has no target, and the
+ * list above names one preset that the call returns.
  *
  * With a target, the call compresses the whole array up to three times on the CPU. It searches for
  * a bound with which the ratio is within 5 %, or the signal-to-noise ratio within 1 dB, of the
