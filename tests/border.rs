@@ -60,7 +60,7 @@ fn array(dtype: i32) -> Vec<u8> {
 /// A preset, written and read as TOML on the way.
 fn pipeline(preset: &CStr, dtype: i32) -> *mut fz_pipeline {
     let first = new!(fz_pipeline_from_preset(preset.as_ptr(), dtype));
-    if preset != c"bits" {
+    if ![c"bits", c"exact"].contains(&preset) {
         ok!(fz_pipeline_set_string(first, FZ_EVERY_STAGE, c"mode".as_ptr(), c"abs".as_ptr()));
         ok!(fz_pipeline_set_double(first, FZ_EVERY_STAGE, c"error_bound".as_ptr(), 0.125));
     }
