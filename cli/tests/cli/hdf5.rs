@@ -88,7 +88,7 @@ fn invalid_arguments_are_rejected() {
         ("hdf5 words --eb 1e-9 --mode rel", &["2^-17"]),
         ("hdf5 describe t.h5", &["t.h5", "h5dump -pH", "python3 -m fzgm_hdf5 describe"]),
         ("hdf5 describe 1 2", &["2 cd_values"]),
-        ("hdf5 describe 1 0 1072693248 5", &["preset 5 (exact) has no mode 1 (abs)", "mode 0"]),
+        ("hdf5 describe 1 0 1072693248 5", &["preset 5 (exact) does not support mode 1 (abs)", "mode 0"]),
         ("hdf5 describe 1 0 1072693248 3 1180303363 8 4", &["version 3", "newer plugin"]),
     ] {
         fixture.fails(line, 2, says);
