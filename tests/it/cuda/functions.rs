@@ -21,7 +21,8 @@ fn written() -> Vec<String> {
         let declared = text.split("(FZ_ARGS)").filter(|before| before.contains("__global__"));
         names.extend(declared.filter_map(|before| before.split_whitespace().last()).map(str::to_owned));
     }
-    names.retain(|name| name.chars().all(|c| c.is_alphanumeric() || c == '_'));
+    // Parameters of macros have capitals, or are joined to other words.
+    names.retain(|name| name.chars().all(|c| c.is_lowercase() || c.is_ascii_digit() || c == '_'));
     names
 }
 
