@@ -191,8 +191,9 @@ class Operator(unittest.TestCase):
         cases = [self.WRONG[0], ({"accuracy": "1e-7", "mode": "rel"}, "not for elements of type double: quantizer.error_bound is 1e-7")]
         for params, text in cases:
             script = (
-                "import adios2, numpy\nx = numpy.ones(100)\n"
-                f"adios2.Adios().declare_io('w').define_variable('T', x, [100], [0], [100]).add_operation_string('plugin', {({**PLUGIN, **params})!r})"
+                # A variable does not keep the objects alive that it belongs to.
+                "import adios2, numpy\nx, adios = numpy.ones(100), adios2.Adios()\nio = adios.declare_io('w')\n"
+                f"io.define_variable('T', x, [100], [0], [100]).add_operation_string('plugin', {({**PLUGIN, **params})!r})"
             )
             done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
             self.assertEqual(done.returncode, -signal.SIGABRT, done.stderr)
