@@ -3,6 +3,7 @@
 #[cfg(feature = "files")]
 mod atomic;
 mod container;
+mod sealed;
 pub mod series;
 pub mod slabs;
 #[cfg(feature = "capi")]

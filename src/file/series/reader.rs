@@ -9,6 +9,7 @@ use crate::base::environment::in_default_environment;
 use crate::base::error::{Error, Result};
 use crate::codec::{Decoder, Options, buffer, restore_region};
 use crate::file::FileOp;
+use crate::file::slabs::within_slab;
 use crate::format::read_from;
 use std::fs::File;
 use std::ops::Range;
@@ -152,19 +153,13 @@ impl<S: Storage> Series<S> {
 
     fn region(&self, step: &Step, (origin, extent): (&[u64], &[u64]), mut rest: &mut [u8]) -> Result<()> {
         let last = origin.len() - 1;
-        let (first, end) = (origin[last], origin[last] + extent[last]);
-        let row = rest.len() / extent[last] as usize;
+        let (end, row) = (origin[last] + extent[last], rest.len() / extent[last] as usize);
         let mut slabs = self.slabs(step)?;
         for k in 0..end.div_ceil(step.rows) {
             let (slab, begin) = (slabs.next(k)?, k * step.rows);
-            let touched = first.max(begin)..end.min(begin.saturating_add(step.rows));
-            if touched.is_empty() {
-                continue;
-            }
-            let count = touched.end - touched.start;
-            let (mut origin, mut extent) = (origin.to_vec(), extent.to_vec());
-            (origin[last], extent[last]) = (touched.start - begin, count);
-            let (part, more) = rest.split_at_mut(row * count as usize);
+            let slab_end = begin.saturating_add(step.rows);
+            let Some((origin, extent)) = within_slab((origin, extent), begin, slab_end) else { continue };
+            let (part, more) = rest.split_at_mut(row * extent[last] as usize);
             rest = more;
             let here = |source| Error::Slab { index: k, source: Box::new(source) };
             let array = step.slab(k)?;

@@ -4,6 +4,7 @@ use super::{Step, damaged};
 use crate::base::array::{Array, MAX_DIMS};
 use crate::base::dtype::DType;
 use crate::base::error::{Error, Result};
+use crate::file::sealed::{is_sealed, seal, word};
 use std::io::{self, Read};
 
 pub use crate::format::SERIES_MAGIC as MAGIC;
@@ -209,26 +210,8 @@ impl Footer {
     }
 }
 
-/// Ends bytes with their own checksum.
-fn seal(bytes: &mut [u8]) {
-    let end = bytes.len() - 4;
-    let sum = crc32fast::hash(&bytes[..end]);
-    bytes[end..].copy_from_slice(&sum.to_le_bytes());
-}
-
-fn is_sealed(bytes: &[u8]) -> bool {
-    let (body, sum) = bytes.split_at(bytes.len() - 4);
-    crc32fast::hash(body).to_le_bytes() == sum
-}
-
 fn half(bytes: &[u8], at: usize) -> u32 {
     let mut half = [0; 4];
     half.copy_from_slice(&bytes[at..at + 4]);
     u32::from_le_bytes(half)
-}
-
-fn word(bytes: &[u8], at: usize) -> u64 {
-    let mut word = [0; 8];
-    word.copy_from_slice(&bytes[at..at + 8]);
-    u64::from_le_bytes(word)
 }

@@ -1,7 +1,7 @@
 //! A slab file with random access: its beginning and its end, the lengths of the slabs up to the last one
 //! that a region touches, and the parts of these slabs that the region needs.
 
-use super::{HEADER, Header, TRAILER, damaged, foreign, read};
+use super::{HEADER, Header, TRAILER, damaged, foreign, read, within_slab};
 use crate::base::array::Array;
 use crate::base::error::{Error, Result};
 use crate::file::container::read_exact_at;
@@ -85,22 +85,15 @@ impl SlabFile {
         let fits = usize::try_from(bytes).ok().and_then(|bytes| dst.get_mut(..bytes));
         let mut rest = fits.ok_or(Error::DstTooSmall { need: bytes, have })?;
         let last = origin.len() - 1;
-        let (first, end) = (origin[last], origin[last] + extent[last]);
-        let row = rest.len() / extent[last] as usize;
+        let (end, row) = (origin[last] + extent[last], rest.len() / extent[last] as usize);
         let mut at = HEADER as u64;
         for index in 0..end.div_ceil(self.header.rows) {
             let begin = index * self.header.rows;
             let container = self.container(at)?;
             at = container.end;
             let rows = self.header.rows.min(self.rows() - begin);
-            let touched = first.max(begin)..end.min(begin + rows);
-            if touched.is_empty() {
-                continue;
-            }
-            let count = touched.end - touched.start;
-            let (mut origin, mut extent) = (origin.to_vec(), extent.to_vec());
-            (origin[last], extent[last]) = (touched.start - begin, count);
-            let (part, more) = rest.split_at_mut(row * count as usize);
+            let Some((origin, extent)) = within_slab((origin, extent), begin, begin + rows) else { continue };
+            let (part, more) = rest.split_at_mut(row * extent[last] as usize);
             rest = more;
             let here = |source| Error::Slab { index, source: Box::new(source) };
             let file = read(&self.path, self.file.try_clone())?;

@@ -35,6 +35,7 @@ pub use reader::Reader;
 pub use writer::Writer;
 
 use super::FileOp;
+use super::sealed::{is_sealed, seal, word};
 use crate::base::array::Array;
 use crate::base::dtype::DType;
 use crate::base::error::{Error, Result};
@@ -199,22 +200,21 @@ fn trailer(totals: &Totals) -> [u8; TRAILER] {
     bytes
 }
 
-/// Header and trailer end with their own checksum.
-fn seal(bytes: &mut [u8]) {
-    let end = bytes.len() - 4;
-    let sum = crc32fast::hash(&bytes[..end]);
-    bytes[end..].copy_from_slice(&sum.to_le_bytes());
-}
-
-fn is_sealed(bytes: &[u8]) -> bool {
-    let (body, sum) = bytes.split_at(bytes.len() - 4);
-    crc32fast::hash(body).to_le_bytes() == sum
-}
-
-fn word(bytes: &[u8], at: usize) -> u64 {
-    let mut word = [0; 8];
-    word.copy_from_slice(&bytes[at..at + 8]);
-    u64::from_le_bytes(word)
+/// The part of a region, as its origin and its extent, in a slab of the rows `begin` to `end`, relative to the slab. `None` if they do not
+/// overlap.
+pub(super) fn within_slab(
+    (origin, extent): (&[u64], &[u64]),
+    begin: u64,
+    end: u64,
+) -> Option<(Vec<u64>, Vec<u64>)> {
+    let last = origin.len() - 1;
+    let touched = origin[last].max(begin)..(origin[last] + extent[last]).min(end);
+    if touched.is_empty() {
+        return None;
+    }
+    let (mut origin, mut extent) = (origin.to_vec(), extent.to_vec());
+    (origin[last], extent[last]) = (touched.start - begin, touched.end - touched.start);
+    Some((origin, extent))
 }
 
 /// The refusal of a slab of another array.
