@@ -1,6 +1,6 @@
 // Stage exact, decoder: elements in place of integers, or the elements that are stored bit for bit.
 #include "exact/decoder.cuh"
-#include "common/coder.cuh"
+#include "common/stored.cuh"
 
 namespace fz {
 namespace exact {
@@ -31,19 +31,14 @@ FZ_DEV void finish(const Args& a) {
   const ExactParams& p = params<ExactParams>(a);
   const DecoderMemory memory(a, p);
   const Out out(output(a, 0));
-  const uint64_t bytes = elements(p) * p.width, me = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (uint64_t)gridDim.x * blockDim.x;
-  for (uint64_t i = bytes + me; i < out.max; i += step) out.at[i] = 0;
+  const uint64_t bytes = elements(p) * p.width;
+  put_zeros_after(out, bytes);
   if (bytes == 0 || !is_sound(a)) return;
   if (!memory.state->head.stored) {
     if (writer(memory.state->head) == BY_ALL) with_word(p.width, [&](auto w) { put_elements<decltype(w)>(a, memory, p); });
     return;
   }
-  const uint8_t* from = address(input(a, 0)) + HEAD_BYTES;
-  for (uint64_t i = 16 * me; i < bytes; i += 16 * step) {
-    if (i + 16 <= bytes) out.put16(i, load16(from + i));
-    else
-      for (uint64_t k = i; k < bytes; k++) out.put<uint8_t>(k, from[k]);
-  }
+  copy_stored(out, 0, address(input(a, 0)) + HEAD_BYTES, bytes);
 }
 }  // namespace exact
 }  // namespace fz

@@ -1,5 +1,6 @@
 // Stage exact, encoder: writes the stream from its parts, or the elements if these are shorter.
 #include "common/scan.cuh"
+#include "common/stored.cuh"
 #include "exact/encode_run.cuh"
 #include "multilevel/put_section.cuh"
 
@@ -103,14 +104,10 @@ FZ_DEV void gather(const Args& a) {
   if (elements(p) == 0) return;
   const Out out(output(a, 0));
   const State& state = *memory.state;
-  const uint64_t bytes = elements(p) * p.width, me = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (uint64_t)gridDim.x * blockDim.x;
+  const uint64_t bytes = elements(p) * p.width, me = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (memory.all.stored) {
-    const uint8_t* from = address(input(a, 0));
     if (me == 0) out.put<uint16_t>(0, 0);
-    for (uint64_t i = 16 * me; i < bytes; i += 16 * step)
-      if (i + 16 <= bytes) out.put16(HEAD_BYTES + i, load16(from + i));
-      else
-        for (uint64_t k = i; k < bytes; k++) out.put<uint8_t>(HEAD_BYTES + k, from[k]);
+    copy_stored(out, HEAD_BYTES, address(input(a, 0)), bytes);
     return;
   }
   if (me == 0) put_head(out, state, p);

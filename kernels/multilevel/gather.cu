@@ -1,4 +1,5 @@
 // Stage multilevel, encoder: writes the stream from its parts, or the values if these are shorter. A warp copies a run.
+#include "common/stored.cuh"
 #include "multilevel/encode_run.cuh"
 #include "multilevel/put_section.cuh"
 
@@ -45,13 +46,8 @@ FZ_DEV void put_head(const Out& out, const StreamPlan& stream, const EncoderMemo
 
 // Stores the values in place of sections.
 FZ_DEV void store_values(const Args& a, const Out& out, uint64_t bytes) {
-  const uint8_t* from = address(input(a, 0));
-  const uint64_t step = 16ull * gridDim.x * blockDim.x;
   if (blockIdx.x == 0 && threadIdx.x == 0) out.put<uint32_t>(0, 0);
-  for (uint64_t i = 16ull * (blockIdx.x * blockDim.x + threadIdx.x); i < bytes; i += step)
-    if (i + 16 <= bytes) out.put16(HEAD_BYTES + i, load16(from + i));
-    else
-      for (uint64_t k = i; k < bytes; k++) out.put<uint8_t>(HEAD_BYTES + k, from[k]);
+  copy_stored(out, HEAD_BYTES, address(input(a, 0)), bytes);
 }
 
 FZ_DEV void gather(const Args& a, StreamPlan& stream) {
