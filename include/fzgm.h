@@ -1395,6 +1395,8 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *   only the form                        FZ_NOT_A_CONTAINER      restores the container
  *   only form and longer stage outputs   FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
  *                                                                container
+ *   the form, and the array is stored    FZ_NOT_A_CONTAINER      restores the container
+ *   uncompressed; same type and shape
  *   the form and any other property      FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
  *   any other difference                 FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
  *

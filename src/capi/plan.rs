@@ -159,6 +159,8 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///   only the form                        FZ_NOT_A_CONTAINER      restores the container
 ///   only form and longer stage outputs   FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
 ///                                                                container
+///   the form, and the array is stored    FZ_NOT_A_CONTAINER      restores the container
+///   uncompressed; same type and shape
 ///   the form and any other property      FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
 ///   any other difference                 FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
 ///
