@@ -43,9 +43,9 @@
  *   code           an integer that represents a value within the error bound
  *   exact value    a value that is stored bit for bit: each value that is not bounded, and each
  *                  bounded value without a code
- *   outlier        an exact value, or a code that is too large to be stored with the other codes of
- *                  a stage. Some stages store outliers in outlier lists; the plan determines the
- *                  capacity of these lists
+ *   outlier        an exact value, or a code that is too large for the code storage of its stage.
+ *                  Some stages store outliers in outlier lists. The plan determines the capacity of
+ *                  these lists
  *   FZM            the file format of FZGPUModules, which is the reference implementation
  *   GPU n          the device with number n in CUDA; see fz_device_count()
  *
@@ -53,14 +53,17 @@
  *
  *   error_bound        double  largest error of a bounded value, in the unit that `mode` defines;
  *                              default 1e-3
- *   mode               string  "abs": error_bound is the largest error. In other modes, the largest
- *                              error is error_bound times a reference. "noa": max - min of the
- *                              bounded values. "prel": max |x| of the bounded values. "rel" (only
- *                              stage quantizer and preset pfpl): |x| of each value. Default: "noa" in
- *                              lossy presets, "abs" in stages. In TOML text, an omitted `mode` of
- *                              stage quantizer is "rel"
- *   outlier_threshold  double  values of this magnitude or above, such as fill values, are exact and
- *                              not part of max and min; default: infinity
+ *   mode               string  unit of error_bound. Largest error of a bounded value x:
+ *                              "abs": error_bound
+ *                              "noa": error_bound * (max - min) of the bounded values
+ *                              "prel": error_bound * max |x| of the bounded values
+ *                              "rel": error_bound * |x|. Only stage quantizer and preset pfpl
+ *                              accept this mode.
+ *                              Default: "noa" in lossy presets, "abs" in stages. In TOML text, an
+ *                              omitted `mode` of stage quantizer is "rel"
+ *   outlier_threshold  double  values of this magnitude or above, such as fill values, are stored
+ *                              exactly, and are not part of max, min, and max |x|. Exception: with
+ *                              fz_options::strict 0, this is not guaranteed. Default: infinity
  *   value_base         double  max - min (mode "noa") or max |x| (mode "prel"), if known in
  *                              advance; default 0: the call computes it from the array
  *   outlier_capacity   double  capacity of outlier lists, as a fraction of the number of elements;
@@ -83,15 +86,20 @@
  *   A function that uses a GPU, or that receives device memory, may also return FZ_NO_DEVICE and
  *   FZ_DEVICE.
  *
- *   Output parameters, including structures, are unchanged on failure. Exceptions are the memory at
- *   `dst`, `*needed_bytes`, `results` of a batch, and, after FZ_DEVICE, `*result`. The descriptions
- *   of the functions state the contents of these exceptions.
+ *   Output parameters. If a function fails, its output parameters, including structures, are
+ *   unchanged. The descriptions of the functions state the contents of these exceptions:
  *
- *   Pointers. A pointer must not be NULL unless its description permits NULL. An array or a container
- *   of length or capacity 0 may be NULL. If the capacity of `dst` is 0, fz_compress() returns
- *   FZ_DST_TOO_SMALL. Pointers to numbers, structures, and handles must be aligned for their type.
- *   Arrays, containers, and buffers may have any alignment. Memory behind a const pointer is not
- *   modified.
+ *   - the memory at `dst`;
+ *   - `*needed_bytes` of fz_container_info_partial();
+ *   - `results` of a batch;
+ *   - `*result` of an asynchronous call that returns FZ_DEVICE.
+ *
+ *   Pointers. A pointer must not be NULL unless its description permits NULL. If an array or a
+ *   container has the length or the capacity 0, its pointer may be NULL. For example,
+ *   fz_compress() with a `dst` of capacity 0 returns FZ_DST_TOO_SMALL.
+ *
+ *   Pointers to numbers, structures, and handles must be aligned for their type. Arrays,
+ *   containers, and buffers may have any alignment. Memory behind a const pointer is not modified.
  *
  *   Overlap. Memory that a function writes must not overlap other memory that the function uses. An
  *   overlap of arrays, containers, buffers, and output parameters fails with FZ_INVALID_ARGUMENT.
@@ -110,10 +118,16 @@
  *   Structures. If a structure begins with struct_bytes, set struct_bytes before the call, with
  *   FZ_INIT or fz_options_init(). A wrong value fails with FZ_INVALID_ARGUMENT.
  *
- *   Handles are pointers to fz_pipeline, fz_plan, fz_workspace, fz_batch_plan, and
- *   fz_batch_workspace. A function with a parameter of type `fz_... **` creates a handle. The
- *   function with the name of the type and the ending _free, such as fz_plan_free(), frees the
- *   handle.
+ *   Handles are pointers to the following types. A function with a parameter of type `fz_... **`
+ *   creates a handle. Each type has a function that frees its handles:
+ *
+ *     fz_pipeline         fz_pipeline_free()
+ *     fz_plan             fz_plan_free()
+ *     fz_workspace        fz_workspace_free()
+ *     fz_batch_plan       fz_batch_plan_free()
+ *     fz_batch_workspace  fz_batch_workspace_free()
+ *     fz_series           fz_series_free()
+ *     fz_series_writer    fz_series_writer_free()
  *
  *   If a function receives a freed handle or a handle of another type, the behavior is undefined. A
  *   debug build of the library rejects the handle with FZ_INVALID_ARGUMENT instead. Exception: a
@@ -125,9 +139,9 @@
  *
  * Threads, signals, fork
  *
- *   Any function may be called from any thread. Any number of threads may use a plan or a batch
- *   plan at the same time. Two threads must not use the same pipeline, the same workspace, or the
- *   same batch workspace at the same time.
+ *   Any function may be called from any thread. Any number of threads may use a plan, a batch plan,
+ *   or a series at the same time. Only one thread at a time may use a pipeline, a workspace, a
+ *   batch workspace, or a series writer.
  *
  *   Between calls, the library keeps the text of fz_last_error() for each thread. After the first
  *   use of a GPU, the library also keeps the opened CUDA driver, the loaded device code, and the
@@ -135,9 +149,10 @@
  *
  *   No function may be called from a signal handler.
  *
- *   A child of fork() may use all handles of its parent if no call was running in another thread
- *   during the fork. CUDA does not survive a fork: if the parent had started CUDA, GPU calls in the
- *   child return FZ_NO_DEVICE. Do not pass device pointers in the child: the behavior is undefined.
+ *   If no call was running in another thread during a fork(), the child may use all handles of its
+ *   parent. Exception: only one of the two processes may use a series writer. CUDA does not survive
+ *   a fork. If the parent had started CUDA, calls in the child that require a GPU return
+ *   FZ_NO_DEVICE. If the child passes a device pointer, the behavior is undefined.
  *
  *   In a release build, a call requires at most 128 KiB of stack on the calling thread. A call on a
  *   GPU requires the stack of the CUDA driver in addition.
@@ -155,25 +170,31 @@
  * GPUs (docs/cuda.md of the sources is the guide)
  *
  *   With the same pipeline and options, every GPU and every CPU writes the same containers and
- *   restores the same values. Exception: by default, asynchronous calls omit the checksums; see
- *   fz_options::checksum. libcuda.so.1 is opened when a GPU is first required. Without
- *   libcuda.so.1, all CPU functions work. The current CUDA context of the calling thread is the
- *   same before and after every call.
+ *   restores the same values. There are two exceptions:
+ *
+ *   - By default, asynchronous calls omit the checksums; see fz_options::checksum.
+ *   - With fz_options::previous_base 1, the container also depends on the earlier calls with the
+ *     workspace.
+ *
+ *   libcuda.so.1 is opened when a GPU is first required. Without libcuda.so.1, all CPU functions
+ *   work. The current CUDA context of the calling thread is the same before and after every call.
  *
  *   Blocking calls. A function is asynchronous if its name ends with _async. All other functions
  *   are blocking: when a blocking function returns, its work is complete.
  *
- *   - Unless stated otherwise, arrays and containers may be host, pinned, managed, or device memory,
- *     each independently of the others. Pinned memory counts as host memory.
+ *   - Unless stated otherwise, arrays and containers may be host, pinned, managed, or device
+ *     memory. The array and the container of a call may be in different kinds of memory. Pinned
+ *     memory counts as host memory.
  *   - fz_options::device selects the processor. Exception: regions and previews are always decoded
  *     on the CPU. Managed memory does not select a device: with FZ_DEVICE_AUTO, a call with only
  *     host and managed memory runs on the CPU.
- *   - A call on a GPU runs on an internal stream of the current context of the thread. If the
- *     thread has no current context, or if the current context belongs to another GPU, the stream
- *     belongs to the primary context of the GPU.
+ *   - A call on a GPU runs on an internal stream. If the current context of the thread belongs to
+ *     this GPU, the stream belongs to the current context. Otherwise the stream belongs to the
+ *     primary context of this GPU, which is the context of the CUDA runtime.
  *   - The work of a call on a GPU starts after the earlier work on the NULL stream of that context.
- *     The call may also wait for other work on the device, but this is not guaranteed. Work on any
- *     other stream that uses the arrays or containers of the call must be complete before the call.
+ *     The call may also wait for other work on the device, but this is not guaranteed. If work on
+ *     any other stream uses the arrays or containers of the call, this work must be complete before
+ *     the call.
  *
  *   Asynchronous calls. fz_compress_async(), fz_decompress_async(), and their forms for batches
  *   enqueue work on a CUDA stream and return before this work completes.
@@ -249,9 +270,9 @@ typedef struct CUstream_st *fz_cuda_stream;
 
 
 /**
- * Version of the binary interface, the number in the SONAME. A program compiled with one number
- * must not run with a library of another number; the dynamic loader enforces this. See
- * fz_abi_version().
+ * Version of the binary interface. The SONAME of the library contains this number. A program that
+ * was compiled with one number must run with a library of the same number. The dynamic loader
+ * enforces this rule; see fz_abi_version().
  */
 #define FZ_ABI_VERSION 0
 
@@ -380,15 +401,15 @@ typedef enum {
 } fz_mode;
 
 /**
- * Forms of compressed bytes, passed as int32_t. Both forms are self-describing: decompression
- * requires no other information. Exception: an FZM file with the bytes of the reference
- * implementation does not record the shape; see fz_options::strict.
+ * Forms of containers, passed as int32_t. Decompression requires only the container, and no other
+ * information. Exception: the exact form of the reference does not record the shape; see
+ * fz_options::strict.
  */
 typedef enum {
   /**
-   * FZM 3.1, the file format. Its header has about 2 KiB. fzgm reads it, and so does every
-   * program for FZM 3.1 that supports the stages and the generation of the file; see
-   * fz_generation.
+   * FZM 3.1, the file format. Its header has about 2 KiB. fzgm reads FZM files. Another program
+   * for FZM 3.1 reads a file if the program supports the stages and the generation of the file;
+   * see fz_generation.
    */
   FZ_CONTAINER_FZM = 0,
   /**
@@ -399,8 +420,8 @@ typedef enum {
 } fz_container;
 
 /**
- * Generations of FZM files, passed as int32_t. Generations differ in the stage parameters in the
- * header, and in the outputs that some stages store. fzgm reads all generations.
+ * Generations of FZM files, passed as int32_t. The generation determines the form of the stage
+ * parameters in the header, and which outputs some stages store. fzgm reads all generations.
  */
 typedef enum {
   /** Current generation. */
@@ -428,10 +449,10 @@ typedef enum {
   /** One of a set of words; set with fz_pipeline_set_string(). */
   FZ_PARAMETER_WORD = 3,
   /**
-   * Names separated by +, each consisting of letters, digits, _, -, and .; set with
-   * fz_pipeline_set_string(). In fz_parameter, `low` and `high` are the smallest and the largest
-   * number of names that the parameter accepts, and `value` is the number of its names in the
-   * pipeline. `value_text` may be truncated.
+   * Names separated by +; set with fz_pipeline_set_string(). A name consists of letters, digits,
+   * _, -, and . characters. Fields of fz_parameter: `low` and `high` are the smallest and the
+   * largest permitted number of names. `value` is the number of names in the pipeline.
+   * `value_text` may be truncated.
    */
   FZ_PARAMETER_NAMES = 4,
 } fz_parameter_kind;
@@ -487,9 +508,9 @@ typedef struct fz_pipeline fz_pipeline;
 typedef struct fz_plan fz_plan;
 
 /**
- * A series that is read: a file of steps, each an array with its own element type and shape. Open
- * it with fz_series_open(); free it with fz_series_free() when no function is using it. Any number
- * of threads may read from a series at the same time.
+ * A series that is opened for reading. A series is a file of steps. Each step is an array with its
+ * own element type and shape. Open a series with fz_series_open(). Free it with fz_series_free()
+ * when no function is using it. Any number of threads may read from a series at the same time.
  *
  * A series has the steps that were complete when it was opened. A writer, in this process or in
  * another one, may append steps at the same time; open the series again to read them.
@@ -501,9 +522,9 @@ typedef struct fz_series fz_series;
  * fz_series_writer_free(). One thread at a time may use a writer.
  *
  * A step is complete when fz_series_append(), fz_series_append_container(), or fz_series_end()
- * returns FZ_OK. If the process ends before, by a crash or a signal, the file has all steps that
- * were complete. If the writer was opened with `sync` 1, the same holds for a power failure, as far
- * as file system and disk keep confirmed writes.
+ * returns FZ_OK. If a crash or a signal ends the process, the file keeps all complete steps. After
+ * a power failure, the file keeps all complete steps under two conditions: the writer was opened
+ * with `sync` 1, and file system and disk keep confirmed writes.
  */
 typedef struct fz_series_writer fz_series_writer;
 
@@ -618,23 +639,25 @@ typedef struct {
   /** sizeof(fz_options), set by fz_options_init(); any other value is rejected. */
   uint32_t struct_bytes;
   /**
-   * 1 (default): the error bound is guaranteed for every bounded value. Bounded values without a
-   * code are stored exactly. 0: the arithmetic of the reference implementation. The error bound
-   * may be exceeded.
+   * - 1 (default): the error bound is guaranteed for every bounded value. Bounded values without
+   *   a code are stored exactly.
+   * - 0: the arithmetic of the reference implementation. The error bound may be exceeded. Stages
+   *   fast and multilevel (presets "fast" and "high") ignore this option and use value 1.
    *
    * strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: the
-   * file has the bytes of a file from the reference implementation. Such a file does not record
-   * the shape. It records one length, which includes padding: zeros after the last element.
-   * Every decoder, also one from fz_plan_decoder(), restores a one-dimensional array of this
-   * length: the elements in order, followed by the padding. fz_info::original_bytes is this
-   * length in bytes, and the smallest capacity of `dst`.
+   * file has the same bytes as a file from the reference implementation. Such a file does not
+   * record the shape. The file records one length: that of the array with its padding, which is
+   * zeros after the last element. Every decoder, also one from fz_plan_decoder(), restores a
+   * one-dimensional array of this length: the elements in order, followed by the padding.
+   * fz_info::original_bytes is this length in bytes. The capacity of `dst` must be at least this
+   * length.
    */
   int32_t strict;
   /**
    * Generation of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08.
    *
-   * A pipeline from TOML may contain strict = false or the previous generation. The plan then
-   * behaves as if the options contained them.
+   * A pipeline from TOML may contain strict = false or the previous generation. These settings
+   * take precedence over the options: the plan then has strict 0 or FZ_GENERATION_2026_05.
    */
   int32_t generation;
   /** Form of the container, an fz_container. Default: FZ_CONTAINER_FZM. */
@@ -645,10 +668,10 @@ typedef struct {
    * - 2: asynchronous calls write checksums too, which requires one more pass over the container.
    * - 0: checksums are neither written nor compared.
    *
-   * Decoders check every length, offset, and index, also without checksums. Without checksums,
-   * they do not detect a value that changed to another possible value. fz_decompress_region()
-   * and fz_decompress_preview() do not use this option; their descriptions state when they
-   * compare checksums.
+   * Decoders check every length, offset, and index, with every value of this option. If checksums
+   * are not compared, decoders do not detect that a value changed to another possible value.
+   * fz_decompress_region() and fz_decompress_preview() do not use this option; their descriptions
+   * state when they compare checksums.
    */
   int32_t checksum;
   /**
@@ -668,11 +691,17 @@ typedef struct {
    */
   int32_t device;
   /**
-   * 0 (default) or 1. 1: The workspace of an encoder keeps a value base from call to call, and the
-   * bound of modes "noa" and "prel" refers to the kept base if it suits the array. The guarantee is
-   * that of value 0. On a GPU, calls with preset "pfpl" are faster; the container also depends on the
-   * earlier calls with the workspace (docs/bounds.md). It applies to the stages fast and quantizer with strict 1. Other
-   * stages and decoders ignore it. Batches reject it.
+   * Reuse of the value base, which is max - min (mode "noa") or max |x| (mode "prel") of the
+   * bounded values; see docs/bounds.md of the sources.
+   * - 0 (default): the bound of a call is a fraction of the value base of its array.
+   * - 1: the workspace of an encoder keeps a value base from call to call. If the kept base suits
+   *   the array, the bound is a fraction of the kept base. This bound is never larger than the
+   *   bound with value 0. The container also depends on the earlier calls with the workspace. On
+   *   a GPU, calls with preset "pfpl" are faster.
+   *
+   * The option applies to the stages fast and quantizer with strict 1 and without value_base.
+   * Other stages, other modes, and decoders ignore the option. fz_batch_workspace_new() rejects
+   * it.
    */
   int32_t previous_base;
   /**
@@ -682,8 +711,8 @@ typedef struct {
    * fz_plan_decoder() then have no limit.
    *
    * The limit applies to the workspace. On the CPU, stage "multilevel" (preset "high") and stage
-   * "exact" allocate memory in calls; for these stages, the limit applies to the sum of the
-   * workspace and this memory.
+   * "exact" also allocate memory in calls. For these stages, the limit applies to the sum of the
+   * workspace and the memory that calls allocate.
    *
    * With FZ_DEVICE_AUTO, the creation of a decoder does not check its device memory. If the
    * device memory exceeds the limit, every call that uses the decoder on a GPU fails with
@@ -711,7 +740,10 @@ typedef struct {
   uint32_t ndim;
   /** 0. */
   uint32_t reserved;
-  /** Address of element (0, 0, …), of any alignment. Never written by fz_compress_view(). */
+  /**
+   * Address of element (0, 0, …). It may have any alignment. fz_compress_view() only reads the
+   * memory at this address.
+   */
   void *origin;
   /** Lengths in elements, x first; a length may be 0. Unused entries are ignored. */
   uint64_t dims[FZ_MAX_DIMS];
@@ -756,11 +788,17 @@ typedef struct {
   uint32_t struct_bytes;
   /** An fz_goal. Default: FZ_GOAL_BALANCED. */
   int32_t goal;
-  /** Mode of `bound`, an fz_mode. Default: FZ_MODE_ABS. Ignored with a target. */
+  /**
+   * Mode of `bound`, an fz_mode. Default: FZ_MODE_ABS. If `target_ratio` or `target_psnr` is set,
+   * `mode` is ignored.
+   */
   int32_t mode;
   /** Reserved; must be 0. */
   int32_t reserved;
-  /** Error bound; 0 in mode FZ_MODE_LOSSLESS and with a target. */
+  /**
+   * Error bound. In mode FZ_MODE_LOSSLESS, and if `target_ratio` or `target_psnr` is set, it must
+   * be 0.
+   */
   double bound;
   /**
    * Ratio of array size to container size, from 1 to 1e6. The call finds the bound, in mode
@@ -788,8 +826,9 @@ typedef struct {
   /** Error bound in `mode`; 0 if the pipeline is lossless. */
   double bound;
   /**
-   * Expected ratio of array size to container size, from the data that fz_pipeline_choose()
-   * compressed: the sample or, with a target, the array. 0 if it compressed no data.
+   * Expected ratio of array size to container size: the ratio of the data that
+   * fz_pipeline_choose() compressed. If the request has a target, this data is the whole array;
+   * otherwise it is the sample. 0 if the function compressed no data.
    */
   double expected_ratio;
   /** Name of the preset that the pipeline is based on, with a terminating zero. */
@@ -844,9 +883,11 @@ typedef struct {
   int32_t status;
   /**
    * Index in the pipeline of the stage that failed. If one kernel executes several stages,
-   * `stage` may be the index of any of these stages. `stage` is 0 on success, for failures that
-   * belong to no stage (FZ_DST_TOO_SMALL, FZ_CHECKSUM, FZ_NULL_POINTER, defects of the header),
-   * and in results of blocking calls.
+   * `stage` may be the index of any of these stages. `stage` is 0 in these cases:
+   * - success;
+   * - failures that belong to no stage: FZ_DST_TOO_SMALL, FZ_CHECKSUM, FZ_NULL_POINTER, and
+   *   defects of the header;
+   * - results of blocking calls.
    */
   uint32_t stage;
 } fz_result;
@@ -950,8 +991,9 @@ extern "C" {
 const char *fz_version(void);
 
 /**
- * Returns the version of the binary interface of the library. It equals FZ_ABI_VERSION if the
- * dynamic loader selected the library by its SONAME; check it after dlopen().
+ * Returns the version of the binary interface of the library. If the dynamic loader
+ * selected the library by its SONAME, this version equals FZ_ABI_VERSION. After dlopen(), compare
+ * this version with FZ_ABI_VERSION.
  */
 uint32_t fz_abi_version(void);
 
@@ -1015,8 +1057,8 @@ void fz_pipeline_free(fz_pipeline *pipeline);
  * Adds a stage with default parameters. A stage without a connected input reads the array. The
  * container stores each output that no stage reads.
  *
- * Presets set some parameters to other values than the defaults. For these values, call
- * fz_pipeline_from_preset() and fz_pipeline_to_text().
+ * Presets set some parameters to other values than the defaults. To print the parameters of a
+ * preset, call fz_pipeline_from_preset(), then fz_pipeline_to_text().
  *
  * Parameters:
  *   `stage_name`  In: name of the stage; fz_stage_info() returns all names.
@@ -1291,8 +1333,8 @@ int32_t fz_options_init(fz_options *options);
  *   FZ_INVALID_ARGUMENT  An option is out of range, the array has more than 2^56 bytes, or no GPU
  *                        has the number options->device.
  *   FZ_UNSUPPORTED       A stage does not support a parameter. Also if options->device is the
- *                        number of a GPU, and a stage has no device code. This status does not
- *                        require a GPU.
+ *                        number of a GPU, and a stage has no device code. Machines without a GPU
+ *                        return this status too.
  *   FZ_NO_DEVICE         options->device is the number of a GPU, and no GPU can be used.
  *   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
  *
@@ -1336,27 +1378,35 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *                      max_memory_bytes are used.
  *   `decoder`          Out: the plan.
  *
- * The decoder has enough memory for this container. For all containers of an encoder, use
- * fz_plan_decoder() instead. The decoder is guaranteed to restore:
- * - this container;
- * - containers with the same pipeline, parameters, element type, shape, and form (fz_container),
- *   if no output of a stage, such as its codes or outlier lists, is longer than in this container.
- *   Value ranges and tuned parameters, which an encoder computes from the array, may differ;
- * - containers of the same form that store an array of the same element type and shape
- *   uncompressed.
+ * The decoder has enough memory for this container, the opened container. For all containers of an
+ * encoder, use fz_plan_decoder() instead. A stage output is any output of a stage, such as its
+ * codes or an outlier list. The decoder is guaranteed to restore these containers of the same form
+ * (fz_container), element type, and shape:
+ * - the opened container;
+ * - each container of the same pipeline and parameters, if every stage output is at most as long as
+ *   in the opened container. The value range and the tuned parameters may differ, because an
+ *   encoder computes these numbers from the array;
+ * - each container that stores its array uncompressed.
  *
- * For a container of the other form, fz_decompress_async() reports FZ_NOT_A_CONTAINER. For other
- * containers of the same form, it reports FZ_PLAN_MISMATCH, and fz_decompress() returns
- * FZ_PLAN_MISMATCH. If only the form differs, fz_decompress() restores the container. If the form
- * differs and stage outputs are longer, fz_decompress() either restores the container or returns
- * FZ_PLAN_MISMATCH. For every other difference, fz_decompress() returns FZ_PLAN_MISMATCH.
+ * For any other container, the status depends on the differences from the opened container:
+ *
+ *   difference                           fz_decompress_async()   fz_decompress()
+ *                                        reports
+ *   only the form                        FZ_NOT_A_CONTAINER      restores the container
+ *   only form and longer stage outputs   FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
+ *                                                                container
+ *   the form, and the array is stored    FZ_NOT_A_CONTAINER      restores the container
+ *   uncompressed; same type and shape
+ *   the form and any other property      FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
+ *   any other difference                 FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
  *
  * A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
- * other programs. Only the host reads foreign headers. If the opened container has a foreign
- * header, fz_decompress_async() with the decoder returns FZ_UNSUPPORTED. If the opened container
- * has no foreign header, and a later container has one, fz_decompress_async() reports
- * FZ_PLAN_MISMATCH for the later container. fz_decompress() restores containers with foreign
- * headers.
+ * other programs. Only the host reads foreign headers:
+ * - If the opened container has a foreign header, fz_decompress_async() with the decoder returns
+ *   FZ_UNSUPPORTED.
+ * - If only a later container has a foreign header, fz_decompress_async() reports FZ_PLAN_MISMATCH
+ *   for this container.
+ * - fz_decompress() restores containers with foreign headers.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  An option is out of range, or no GPU has the number options->device. Also
@@ -1373,8 +1423,8 @@ int32_t fz_plan_open(const void *container,
 /**
  * Frees a plan. NULL is permitted. Do not free a plan while a function is using it.
  *
- * Afterwards, new calls must not use workspaces of the plan. Enqueued work and captured graphs may
- * still use these workspaces. Workspaces may be freed before or after the plan.
+ * Workspaces of the plan may be freed before or after the plan. After the plan is freed, do not
+ * pass these workspaces to new calls. Enqueued work and captured graphs may still use them.
  */
 void fz_plan_free(fz_plan *plan);
 
@@ -1390,9 +1440,12 @@ FZ_NODISCARD int32_t fz_max_compressed_bytes(const fz_plan *plan, uint64_t *byte
 /* ---- Workspaces ------------------------------------------------------------------------------ */
 
 /**
- * Returns in `*bytes` the size of a workspace for this plan: device memory if options->device is
- * the number of a GPU, otherwise host memory. With FZ_DEVICE_AUTO, device memory is not included:
- * create the plan with the number of the GPU to learn its size.
+ * Returns in `*bytes` the size of a workspace for this plan.
+ *
+ * If options->device is the number of a GPU, this is the size in device memory. Otherwise this is
+ * the size in host memory. With FZ_DEVICE_AUTO, a workspace also has device memory after the first
+ * call on a GPU, which `*bytes` does not include. For the size in device memory, create another
+ * plan with the number of the GPU.
  */
 FZ_NODISCARD int32_t fz_workspace_bytes(const fz_plan *plan, uint64_t *bytes);
 
@@ -1400,9 +1453,9 @@ FZ_NODISCARD int32_t fz_workspace_bytes(const fz_plan *plan, uint64_t *bytes);
  * Creates a workspace for calls with this plan.
  *
  * If options->device is the number of a GPU, the function also prepares the workspace, as
- * fz_plan_preload() does. The function uses the current context of the thread if that context
- * belongs to the GPU. Otherwise the function uses the primary context, which is the context of the
- * CUDA runtime.
+ * fz_plan_preload() does. If the current context of the thread belongs to the GPU, the function
+ * uses the current context. Otherwise the function uses the primary context, which is the context
+ * of the CUDA runtime.
  *
  * Returns:
  *   FZ_NO_THREADS.
@@ -1441,10 +1494,11 @@ FZ_NODISCARD int32_t fz_workspace_new(const fz_plan *plan, fz_workspace **worksp
  * - Stage "multilevel" (preset "high") usually allocates about 7 times the array size. Stage "exact"
  *   (preset "exact") usually allocates about 12 bytes for each element and 4 times the array size.
  *   These are estimates: no upper limit is guaranteed.
- * - If the lists of a workspace from fz_workspace_new() are full, the call allocates a second
- *   workspace with larger lists. If lists of another stage are then full, the call allocates a
- *   third one, and so on for each stage with outlier lists. All exist until the call returns. Each
- *   of them has at most the fz_workspace_bytes() of a plan with outlier_capacity 1.
+ * - If the outlier lists of a workspace from fz_workspace_new() are full, the call allocates a
+ *   second workspace with larger lists. If lists of another stage are then full, the call allocates
+ *   a third workspace, and so on: at most one for each stage with outlier lists. All of these
+ *   workspaces exist until the call returns. The size of each is at most fz_workspace_bytes() of a
+ *   plan with outlier_capacity 1.
  *
  * With FZ_DEVICE_AUTO, calls on a GPU may also use the workspace; they add device memory to the
  * workspace.
@@ -1489,8 +1543,9 @@ void fz_workspace_free(fz_workspace *workspace);
  *                         Nothing is written beyond it.
  *   `compressed_bytes`    Out: length of the container in bytes.
  *
- * The container depends only on the array, the pipeline, and the options other than `threads` and
- * `device`. It does not depend on machine or time.
+ * The container depends only on the array, the pipeline, and the options except `threads` and
+ * `device`. It does not depend on the machine or the time. Exception: with
+ * fz_options::previous_base 1, the container also depends on the earlier calls with the workspace.
  *
  * If the pipeline does not make an array smaller, the container stores the array uncompressed.
  * Exception: the exact form of the reference, see fz_options::strict.
@@ -1499,10 +1554,11 @@ void fz_workspace_free(fz_workspace *workspace);
  * again with larger lists, in memory that it allocates. Exception: with a workspace from
  * fz_workspace_from_buffer(), the call returns FZ_OUTLIER_CAPACITY.
  *
- * On failure, the contents of `dst` are unchanged if `dst` is host memory, pinned memory included.
- * Exception: after FZ_DEVICE, they are undefined. In device and managed memory, the contents of
- * `dst` are undefined after every failure. On success, in device and managed memory, bytes between
- * the end of the container and the capacity may change.
+ * Contents of `dst` after the call:
+ * - Host memory, including pinned memory: after a failure, unchanged. Exception: after FZ_DEVICE,
+ *   undefined.
+ * - Device and managed memory: after a failure, undefined. After success, bytes between the end of
+ *   the container and the capacity may change.
  *
  * Returns:
  *   FZ_PLAN_MISMATCH     `src_bytes` is not the length of the plan's array, or `workspace` belongs
@@ -1543,12 +1599,13 @@ int32_t fz_compress(const fz_plan *plan,
  *
  * The container may come from an untrusted source: for any bytes, the call returns a status.
  *
- * A call on a GPU reads the header, compares the checksums, and decodes on the device. With a plan,
- * a container in device memory stays there; without a plan, the call copies its header to the host.
- * Exception: if the header is a foreign header (see fz_plan_open()), or if the device finds a
- * failure, the call copies the whole container to the host. The host checks the header and the
- * checksums. If the host finds no failure, the device decodes with the header fields that the host
- * has read.
+ * A call on a GPU reads the header, compares the checksums, and decodes on the device. If the
+ * container is in device memory, the call copies to the host:
+ * - without a plan: the header;
+ * - with a plan: nothing;
+ * - in both cases, if the header is a foreign header (see fz_plan_open()), or if the device finds a
+ *   failure: the whole container. The host then checks the header and the checksums. If the host
+ *   finds no failure, the device decodes the container.
  *
  * On failure the contents of `dst` are undefined.
  *
@@ -1676,8 +1733,9 @@ int32_t fz_decompress_box(const void *container,
  * it. The container is that of the packed array.
  *
  * Returns:
- *   FZ_INVALID_ARGUMENT  Also if a field of `src` is out of range, or `dst` or `compressed_bytes`
- *                        are between the first and the last byte of the elements.
+ *   FZ_INVALID_ARGUMENT  Also if a field of `src` is out of range. Also if the memory at `dst` or
+ *                        `compressed_bytes` overlaps the range from the first to the last byte of
+ *                        the elements.
  *   FZ_PLAN_MISMATCH     Also if `src` has another element type or shape than the plan.
  *   FZ_UNSUPPORTED       Also if `src` is in device memory.
  *
@@ -1702,10 +1760,12 @@ int32_t fz_compress_view(const fz_plan *plan,
  * elements. On failure `dst` is unchanged.
  *
  * Returns:
- *   FZ_INVALID_ARGUMENT  Also if a field of `dst` is out of range, if two elements of `dst` could
- *                        share memory, or if `container` or `restored_bytes` are between the first
- *                        and the last byte of the elements. The stride of each dimension must reach
- *                        beyond all elements of the dimensions with smaller strides.
+ *   FZ_INVALID_ARGUMENT  Also if a field of `dst` is out of range. Also if the memory at
+ *                        `container` or `restored_bytes` overlaps the range from the first to the
+ *                        last byte of the elements. Also if two elements of `dst` could share
+ *                        memory. Sort the dimensions of length 2 or more by the magnitude of their
+ *                        strides, smallest first. The magnitude of each stride must be greater than
+ *                        the sum of magnitude * (length - 1) of the dimensions before it.
  *   FZ_PLAN_MISMATCH     Also if `dst` has another element type or shape than the container.
  *   FZ_UNSUPPORTED       Also if `dst` is in device memory.
  *
@@ -1766,9 +1826,9 @@ int32_t fz_compress_simple(const char *preset,
 /**
  * Searches an array for undeclared fill values, such as 1e20 among values near 1.
  *
- * If outlier_threshold is above the magnitude of such a value, the value makes the bound of modes
- * "noa" and "prel" so large that all other values are lost. docs/fill-values.md of the sources
- * defines when a value is suspected.
+ * A fill value is declared if its magnitude is at least outlier_threshold. In modes "noa" and
+ * "prel", an undeclared fill value makes the error bound so large that all other values are lost.
+ * docs/fill-values.md of the sources defines when a value is suspected.
  *
  * Parameters:
  *   `dtype`              In: element type, an fz_dtype. For integers, fill->found is 0.
@@ -1806,8 +1866,9 @@ int32_t fz_find_fill_value(int32_t dtype,
  *                   Must not overlap `src`. May be NULL.
  *
  * The choice depends only on `*wish` and the array, not on the device, the number of threads, or
- * the time. A pipeline with a bound keeps the bound for every array, such as the next time step. A
- * lossless pipeline is lossless for every array.
+ * the time. If the pipeline has an error bound, the bound is guaranteed for every array that you
+ * compress with the pipeline, not only for `src`. If the pipeline is lossless, it is lossless for
+ * every array.
  *
  * The request and the goal determine the pipeline:
  * - A bound in mode FZ_MODE_REL: every goal returns preset "pfpl".
@@ -1818,17 +1879,21 @@ int32_t fz_find_fill_value(int32_t dtype,
  *   fewer than 32,768 elements, the variants for FZ_GOAL_BALANCED.
  * - A target: FZ_GOAL_RATIO returns preset "high". The other goals return preset "fast".
  *
- * A call that tries pipelines compresses the sample with each of them, the fastest pipeline first.
- * The call keeps the first pipeline. A later pipeline replaces it if its compressed sample is more
- * than 2 % shorter than that of the pipeline kept so far. Such a call also tests whether every
- * value is on a lattice, a set of evenly spaced levels. Examples are rounded numbers and scaled
- * integers. If every value is on a lattice, the call also tries a lossless pipeline that codes the
- * levels. The call does not read `src` if two conditions hold: the request has no target, and the
- * list above names one preset that the call returns.
+ * A call that tries pipelines compresses the sample with each pipeline, the fastest pipeline first.
+ * The call keeps the first pipeline. A later pipeline replaces the kept pipeline if the later
+ * pipeline compresses the sample to a length that is more than 2 % shorter.
  *
- * With a target, the call compresses the whole array up to three times on the CPU. It searches for
- * a bound with which the ratio is within 5 %, or the signal-to-noise ratio within 1 dB, of the
- * target. If it does not find such a bound, it returns the closest pipeline that it finds.
+ * Such a call also tests whether every value is on a lattice, a set of evenly spaced levels.
+ * Examples are rounded numbers and scaled integers. If every value is on a lattice, the call also
+ * tries a lossless pipeline that codes the levels.
+ *
+ * If the request has no target, and the list above names only one preset for the request, the call
+ * does not read `src`.
+ *
+ * With a target, the call compresses the whole array up to three times on the CPU to find a bound.
+ * It searches for a pipeline whose ratio differs from the target by at most 5 %, or whose
+ * signal-to-noise ratio differs from the target by at most 1 dB. If the call finds no such
+ * pipeline, it returns the closest pipeline that it finds.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  A goal, mode, bound, target, or threshold is out of range, more than one
@@ -1945,12 +2010,14 @@ FZ_NODISCARD int32_t fz_plan_preload(const fz_plan *plan, fz_workspace *workspac
  *   FZ_OUT_OF_MEMORY     Also if the workspace is not prepared, and too little device memory is
  *                        free.
  *   FZ_DEVICE            The driver rejected a request. A part of the work may be enqueued, and
- *                        the contents of `*result` are undefined. If `stream` is not capturing,
- *                        synchronize `stream` before you free or reuse the memory of the call. If
- *                        `stream` is capturing, end the capture and destroy the graph instead. In
- *                        both cases, the workspace may be unprepared: before a new capture, call
- *                        fz_plan_preload() again. You must not launch graphs that were captured
- *                        with the workspace before the failure.
+ *                        the contents of `*result` are undefined. Then:
+ *                        - If `stream` is not capturing, synchronize `stream` before you free or
+ *                          reuse the memory of the call.
+ *                        - If `stream` is capturing, end the capture and destroy the graph.
+ *                        - Do not launch graphs that were captured with the workspace before the
+ *                          failure.
+ *                        - The workspace may be unprepared. Call fz_plan_preload() again before
+ *                          the next capture.
  *
  * After a failure with any other status, nothing is enqueued, and `*result` is not written.
  *
@@ -1981,26 +2048,26 @@ int32_t fz_compress_async(const fz_plan *plan,
  *                               these containers.
  *   `container_capacity_bytes`  In: number of readable bytes at `container`, at least the length
  *                               of the container. The device reads the length from the header.
- *                               Nothing at or beyond the capacity is read, and bytes after the
- *                               container have no effect. To restore the output of
- *                               fz_compress_async(), pass the same capacity; the host need not
- *                               wait for the length.
+ *                               The device reads no byte after the capacity. Bytes between the
+ *                               end of the container and the capacity have no effect. To restore
+ *                               the output of fz_compress_async(), pass the same capacity; the
+ *                               host need not wait for the length.
  *   `dst`                       Out: the array, in memory that the device can read and write. Must
  *                               not overlap `container`.
  *   `dst_capacity_bytes`        In: capacity of `dst`, at least the length of the array. Nothing
  *                               is written beyond it.
  *   `result`, `stream`          As for fz_compress_async().
  *
- * The container may come from an untrusted source: for any bytes, the work completes with a status
- * in `*result`. The device compares the header with the plan, and checks every length, offset, and
- * index before use. It accesses only the bytes of `container` up to its capacity, the workspace,
- * `dst`, and `*result`.
+ * The container may come from an untrusted source and may have any contents: the work completes,
+ * and reports a status in `*result`. The device compares the header with the plan, and checks every
+ * length, offset, and index before use. The device accesses only this memory: `container` up to its
+ * capacity; the workspace; `dst`; `*result`.
  *
- * If options->checksum is not 0, the device compares the checksums of the container. Without
- * checksums, the device detects only impossible values. If a code, an exact value, or an error
- * bound has changed to another possible value, the status is FZ_OK and the restored values are
- * wrong. If bytes may change in storage or in transit, compress with options->checksum 2; changed
- * values then result in FZ_CHECKSUM.
+ * If options->checksum is not 0, the device compares the checksums of the container. If no
+ * checksums are compared, the device detects only impossible values. If a code, an exact value, or
+ * an error bound has changed to another possible value, the status is then FZ_OK, and the restored
+ * values are wrong. If bytes may change in storage or in transit, compress with options->checksum
+ * 2; changed values then result in FZ_CHECKSUM.
  *
  * If the status in `*result` is FZ_OK, fz_decompress() restores the same values, on the CPU and on
  * a GPU. For a damaged container, the two functions may report different failures.
@@ -2020,14 +2087,15 @@ int32_t fz_compress_async(const fz_plan *plan,
  * Reported in `*result`; the contents of `dst` are then undefined:
  *   FZ_NOT_A_CONTAINER  The first 4 bytes are missing or are not those of the plan's form
  *                       (fz_container).
- *   FZ_PLAN_MISMATCH    `plan` does not restore this container, a header field has changed to a
- *                       value that `plan` does not accept, or the header is longer than
+ *   FZ_PLAN_MISMATCH    `plan` does not restore this container, or the header is longer than
  *                       `container_capacity_bytes`.
  *   FZ_CORRUPT          A length, an offset, an index, a table, or an error bound is impossible;
  *                       for example, the payload ends after `container_capacity_bytes`. Exception:
- *                       with a decoder from fz_plan_open(), an output that is longer than in the
- *                       opened container results in FZ_PLAN_MISMATCH.
+ *                       if `plan` is from fz_plan_open(), a stage output that is longer than in
+ *                       the opened container results in FZ_PLAN_MISMATCH.
  *   FZ_CHECKSUM         A checksum does not match.
+ *
+ * If a header field has an impossible value, the status is FZ_PLAN_MISMATCH or FZ_CORRUPT.
  */
 FZ_NODISCARD
 int32_t fz_decompress_async(const fz_plan *plan,
@@ -2066,8 +2134,9 @@ int32_t fz_batch_plan_new(const fz_plan *const *plans,
 /**
  * Frees a batch plan. NULL is permitted. Do not free a batch plan while a function is using it.
  *
- * Afterwards, new calls must not use workspaces of the batch plan. Enqueued work and captured
- * graphs may still use these workspaces. Workspaces may be freed before or after the batch plan.
+ * Workspaces of the batch plan may be freed before or after the batch plan. After the batch plan is
+ * freed, do not pass these workspaces to new calls. Enqueued work and captured graphs may still use
+ * them.
  */
 void fz_batch_plan_free(fz_batch_plan *batch);
 
@@ -2126,12 +2195,12 @@ void fz_batch_workspace_free(fz_batch_workspace *workspace);
  *   FZ_PLAN_MISMATCH     `workspace` belongs to another batch plan.
  *   FZ_NO_THREADS.
  *
- * The call detects these failures before the first array is compressed. `results` is then
- * unchanged.
+ * A failure with one of these causes is a failure of the call. The function detects it before the
+ * first array is compressed, and `results` is unchanged.
  *
  * If arrays fail, all results are written. The function then returns the status of the first array
  * that failed, and the text of fz_last_error() begins with the index of that array. To distinguish
- * a failure of the call from failures of arrays, set `results[0].status` to -1 before the call: a
+ * a failure of the call from failures of arrays, set `results[0].status` to -1 before the call. A
  * failure of the call leaves it unchanged.
  */
 FZ_NODISCARD
@@ -2200,9 +2269,9 @@ int32_t fz_decompress_batch(const fz_batch_plan *batch,
  * Returns:
  *   FZ_INVALID_ARGUMENT  options->device of a plan is FZ_DEVICE_CPU or the number of another GPU
  *                        than that of `stream`.
- *   FZ_UNSUPPORTED       The device code of a plan has no version for batches, or
- *                        fz_decompress_async() does not support a plan. See
- *                        fz_compress_batch_async() and fz_plan_open().
+ *   FZ_UNSUPPORTED       A plan has no device code for batches; fz_compress_batch_async() lists the
+ *                        plans with such code. Also if a decoder is from fz_plan_open(), and the
+ *                        container that it was opened from has a foreign header.
  *   FZ_PLAN_MISMATCH     `workspace` belongs to another batch plan.
  *   FZ_MEMORY_LIMIT      The device memory of a decoder exceeds options->max_memory_bytes.
  */
@@ -2220,7 +2289,8 @@ int32_t fz_batch_preload(const fz_batch_plan *batch,
  *   `batch`               In: encoders, from fz_batch_plan_new(). options->device of each plan
  *                         must be FZ_DEVICE_AUTO or the number of the GPU of `stream`.
  *   `workspace`           In/out: created for `batch`; not NULL.
- *   `src`                 In: the address of each array. Its length is that of its plan.
+ *   `src`                 In: the address of each array. The plan of an array determines the
+ *                         length of the array.
  *   `dst`                 Out: the address of each container. A container must not overlap other
  *                         memory of the call.
  *   `dst_capacity_bytes`  In: the capacity of each container. Nothing is written beyond it.
@@ -2235,8 +2305,11 @@ int32_t fz_batch_preload(const fz_batch_plan *batch,
  *
  * The four tables, and the memory at the addresses in `src` and `dst`, must remain valid until the
  * work completes on `stream`. Until then, neither the host nor other streams may modify this
- * memory. For a graph, this rule applies to each launch. Between two launches you may change the
- * entries; the tables must remain valid until the last launch completes.
+ * memory. For a captured graph:
+ * - the tables must remain valid until the last launch completes;
+ * - between two launches, you may change the entries of the tables;
+ * - the memory at the addresses in `src` and `dst` must remain valid and unmodified during each
+ *   launch that uses these addresses.
  *
  * Each container has the bytes of fz_compress_async() with the plan of its array. Each array has
  * its own result, and the failure of an array does not affect other arrays. If `src[i]` or
@@ -2370,9 +2443,10 @@ int32_t fz_container_info_partial(const void *beginning,
  *   `container_bytes`  In: length of the whole container in bytes.
  *   `pipeline`         Out: the pipeline.
  *
- * The header does not record all parameters. If the original pipeline has the defaults of all
- * unrecorded parameters, this pipeline writes the same container for the same array and options.
- * The header of an FZM file does not record:
+ * The header does not record all parameters. In this pipeline, unrecorded parameters have their
+ * defaults. If these parameters also have their defaults in the original pipeline, this pipeline
+ * writes the same container for the same array and options. The header of an FZM file does not
+ * record:
  * - outlier_capacity;
  * - encode_mode of stage huffman;
  * - fixed_step of stages fast, quantizer, and lorenzo_quant;
@@ -2446,8 +2520,9 @@ int32_t fz_decompress_file(const fz_plan *plan,
  *
  * Containers of preset "fast", and arrays stored uncompressed: the call reads the header and the
  * parts of the file that the region requires. If `dst` is host memory, the call allocates little
- * more than 1 MiB, for files and regions of any size. Containers of other pipelines: the call reads
- * the whole file.
+ * more than 1 MiB. This amount does not depend on the size of the file or of the region.
+ *
+ * Containers of other pipelines: the call reads the whole file.
  *
  * Returns:
  *   FZ_FILE     The error text contains the path and the reason given by the system.
@@ -2515,7 +2590,7 @@ FZ_NODISCARD int32_t fz_file_info(const char *path, fz_info *info);
 
 /**
  * Opens a series and reads its index. If the index is missing or damaged, the function searches for
- * the steps, which reads a few bytes of each, and the whole last one.
+ * the steps. The search reads a few bytes of each step, and the whole last step.
  *
  * Parameters:
  *   `path`    In: the file.
@@ -2575,8 +2650,9 @@ FZ_NODISCARD int32_t fz_series_find(const fz_series *series, const char *name, u
  *                         written beyond it.
  *   `restored_bytes`      Out: length of the array in bytes.
  *
- * The call allocates memory for one container and a workspace; if `dst` is device memory, also for
- * the array. It compares all checksums.
+ * The call allocates memory for one container and a workspace. If `dst` is device memory, the call
+ * also allocates memory for the array. The call always compares the checksums of the series. If
+ * options->checksum is not 0, the call also compares the checksums of the containers.
  *
  * On failure the contents of `dst` are undefined.
  *
@@ -2666,9 +2742,11 @@ void fz_series_writer_free(fz_series_writer *writer);
  *   `src_bytes`  In: length of the array in bytes.
  *   `step`       Out: position of the step, from 0.
  *
- * The call allocates fz_max_compressed_bytes() in addition to the workspace. On failure the file
- * has the steps that it had before. Exception: if the disk also rejects the index, later calls fail
- * with FZ_FILE, and opening the series again restores the index.
+ * The call allocates fz_max_compressed_bytes() in addition to the workspace.
+ *
+ * If the call fails, the file has the steps that it had before. The call then writes the index of
+ * these steps again. If the disk rejects this index too, later calls with the writer fail with
+ * FZ_FILE. To restore the index, open the series again.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  Also for an invalid name, and for a name that another step has.

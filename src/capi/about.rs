@@ -32,8 +32,9 @@ pub extern "C" fn fz_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Returns the version of the binary interface of the library. It equals FZ_ABI_VERSION if the
-/// dynamic loader selected the library by its SONAME; check it after dlopen().
+/// Returns the version of the binary interface of the library. If the dynamic loader
+/// selected the library by its SONAME, this version equals FZ_ABI_VERSION. After dlopen(), compare
+/// this version with FZ_ABI_VERSION.
 #[unsafe(no_mangle)]
 pub extern "C" fn fz_abi_version() -> u32 {
     FZ_ABI_VERSION

@@ -132,8 +132,9 @@ pub unsafe extern "C" fn fz_batch_plan_new(
 
 /// Frees a batch plan. NULL is permitted. Do not free a batch plan while a function is using it.
 ///
-/// Afterwards, new calls must not use workspaces of the batch plan. Enqueued work and captured
-/// graphs may still use these workspaces. Workspaces may be freed before or after the batch plan.
+/// Workspaces of the batch plan may be freed before or after the batch plan. After the batch plan is
+/// freed, do not pass these workspaces to new calls. Enqueued work and captured graphs may still use
+/// them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_batch_plan_free(batch: *mut fz_batch_plan) {
     // SAFETY: the caller's promise.
@@ -215,12 +216,12 @@ pub unsafe extern "C" fn fz_batch_workspace_free(workspace: *mut fz_batch_worksp
 ///   FZ_PLAN_MISMATCH     `workspace` belongs to another batch plan.
 ///   FZ_NO_THREADS.
 ///
-/// The call detects these failures before the first array is compressed. `results` is then
-/// unchanged.
+/// A failure with one of these causes is a failure of the call. The function detects it before the
+/// first array is compressed, and `results` is unchanged.
 ///
 /// If arrays fail, all results are written. The function then returns the status of the first array
 /// that failed, and the text of fz_last_error() begins with the index of that array. To distinguish
-/// a failure of the call from failures of arrays, set `results[0].status` to -1 before the call: a
+/// a failure of the call from failures of arrays, set `results[0].status` to -1 before the call. A
 /// failure of the call leaves it unchanged.
 #[must_use]
 #[unsafe(no_mangle)]

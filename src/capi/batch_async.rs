@@ -33,9 +33,9 @@ use crate::BatchAddresses;
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  options->device of a plan is FZ_DEVICE_CPU or the number of another GPU
 ///                        than that of `stream`.
-///   FZ_UNSUPPORTED       The device code of a plan has no version for batches, or
-///                        fz_decompress_async() does not support a plan. See
-///                        fz_compress_batch_async() and fz_plan_open().
+///   FZ_UNSUPPORTED       A plan has no device code for batches; fz_compress_batch_async() lists the
+///                        plans with such code. Also if a decoder is from fz_plan_open(), and the
+///                        container that it was opened from has a foreign header.
 ///   FZ_PLAN_MISMATCH     `workspace` belongs to another batch plan.
 ///   FZ_MEMORY_LIMIT      The device memory of a decoder exceeds options->max_memory_bytes.
 #[must_use]
@@ -65,7 +65,8 @@ pub unsafe extern "C" fn fz_batch_preload(
 ///   `batch`               In: encoders, from fz_batch_plan_new(). options->device of each plan
 ///                         must be FZ_DEVICE_AUTO or the number of the GPU of `stream`.
 ///   `workspace`           In/out: created for `batch`; not NULL.
-///   `src`                 In: the address of each array. Its length is that of its plan.
+///   `src`                 In: the address of each array. The plan of an array determines the
+///                         length of the array.
 ///   `dst`                 Out: the address of each container. A container must not overlap other
 ///                         memory of the call.
 ///   `dst_capacity_bytes`  In: the capacity of each container. Nothing is written beyond it.
@@ -80,8 +81,11 @@ pub unsafe extern "C" fn fz_batch_preload(
 ///
 /// The four tables, and the memory at the addresses in `src` and `dst`, must remain valid until the
 /// work completes on `stream`. Until then, neither the host nor other streams may modify this
-/// memory. For a graph, this rule applies to each launch. Between two launches you may change the
-/// entries; the tables must remain valid until the last launch completes.
+/// memory. For a captured graph:
+/// - the tables must remain valid until the last launch completes;
+/// - between two launches, you may change the entries of the tables;
+/// - the memory at the addresses in `src` and `dst` must remain valid and unmodified during each
+///   launch that uses these addresses.
 ///
 /// Each container has the bytes of fz_compress_async() with the plan of its array. Each array has
 /// its own result, and the failure of an array does not affect other arrays. If `src[i]` or

@@ -31,11 +31,13 @@ pub struct fz_wish {
     pub struct_bytes: u32,
     /// An fz_goal. Default: FZ_GOAL_BALANCED.
     pub goal: i32,
-    /// Mode of `bound`, an fz_mode. Default: FZ_MODE_ABS. Ignored with a target.
+    /// Mode of `bound`, an fz_mode. Default: FZ_MODE_ABS. If `target_ratio` or `target_psnr` is set,
+    /// `mode` is ignored.
     pub mode: i32,
     /// Reserved; must be 0.
     pub reserved: i32,
-    /// Error bound; 0 in mode FZ_MODE_LOSSLESS and with a target.
+    /// Error bound. In mode FZ_MODE_LOSSLESS, and if `target_ratio` or `target_psnr` is set, it must
+    /// be 0.
     pub bound: f64,
     /// Ratio of array size to container size, from 1 to 1e6. The call finds the bound, in mode
     /// "noa". 0 (default): no target.
@@ -58,8 +60,9 @@ pub struct fz_choice {
     pub mode: i32,
     /// Error bound in `mode`; 0 if the pipeline is lossless.
     pub bound: f64,
-    /// Expected ratio of array size to container size, from the data that fz_pipeline_choose()
-    /// compressed: the sample or, with a target, the array. 0 if it compressed no data.
+    /// Expected ratio of array size to container size: the ratio of the data that
+    /// fz_pipeline_choose() compressed. If the request has a target, this data is the whole array;
+    /// otherwise it is the sample. 0 if the function compressed no data.
     pub expected_ratio: f64,
     /// Name of the preset that the pipeline is based on, with a terminating zero.
     pub preset: [c_char; 32],
@@ -83,8 +86,9 @@ pub struct fz_choice {
 ///                   Must not overlap `src`. May be NULL.
 ///
 /// The choice depends only on `*wish` and the array, not on the device, the number of threads, or
-/// the time. A pipeline with a bound keeps the bound for every array, such as the next time step. A
-/// lossless pipeline is lossless for every array.
+/// the time. If the pipeline has an error bound, the bound is guaranteed for every array that you
+/// compress with the pipeline, not only for `src`. If the pipeline is lossless, it is lossless for
+/// every array.
 ///
 /// The request and the goal determine the pipeline:
 /// - A bound in mode FZ_MODE_REL: every goal returns preset "pfpl".
@@ -95,17 +99,21 @@ pub struct fz_choice {
 ///   fewer than 32,768 elements, the variants for FZ_GOAL_BALANCED.
 /// - A target: FZ_GOAL_RATIO returns preset "high". The other goals return preset "fast".
 ///
-/// A call that tries pipelines compresses the sample with each of them, the fastest pipeline first.
-/// The call keeps the first pipeline. A later pipeline replaces it if its compressed sample is more
-/// than 2 % shorter than that of the pipeline kept so far. Such a call also tests whether every
-/// value is on a lattice, a set of evenly spaced levels. Examples are rounded numbers and scaled
-/// integers. If every value is on a lattice, the call also tries a lossless pipeline that codes the
-/// levels. The call does not read `src` if two conditions hold: the request has no target, and the
-/// list above names one preset that the call returns.
+/// A call that tries pipelines compresses the sample with each pipeline, the fastest pipeline first.
+/// The call keeps the first pipeline. A later pipeline replaces the kept pipeline if the later
+/// pipeline compresses the sample to a length that is more than 2 % shorter.
 ///
-/// With a target, the call compresses the whole array up to three times on the CPU. It searches for
-/// a bound with which the ratio is within 5 %, or the signal-to-noise ratio within 1 dB, of the
-/// target. If it does not find such a bound, it returns the closest pipeline that it finds.
+/// Such a call also tests whether every value is on a lattice, a set of evenly spaced levels.
+/// Examples are rounded numbers and scaled integers. If every value is on a lattice, the call also
+/// tries a lossless pipeline that codes the levels.
+///
+/// If the request has no target, and the list above names only one preset for the request, the call
+/// does not read `src`.
+///
+/// With a target, the call compresses the whole array up to three times on the CPU to find a bound.
+/// It searches for a pipeline whose ratio differs from the target by at most 5 %, or whose
+/// signal-to-noise ratio differs from the target by at most 1 dB. If the call finds no such
+/// pipeline, it returns the closest pipeline that it finds.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  A goal, mode, bound, target, or threshold is out of range, more than one

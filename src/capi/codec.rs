@@ -23,8 +23,9 @@ use crate::{Decoder, DeviceSlice, Options, Workspace};
 ///                         Nothing is written beyond it.
 ///   `compressed_bytes`    Out: length of the container in bytes.
 ///
-/// The container depends only on the array, the pipeline, and the options other than `threads` and
-/// `device`. It does not depend on machine or time.
+/// The container depends only on the array, the pipeline, and the options except `threads` and
+/// `device`. It does not depend on the machine or the time. Exception: with
+/// fz_options::previous_base 1, the container also depends on the earlier calls with the workspace.
 ///
 /// If the pipeline does not make an array smaller, the container stores the array uncompressed.
 /// Exception: the exact form of the reference, see fz_options::strict.
@@ -33,10 +34,11 @@ use crate::{Decoder, DeviceSlice, Options, Workspace};
 /// again with larger lists, in memory that it allocates. Exception: with a workspace from
 /// fz_workspace_from_buffer(), the call returns FZ_OUTLIER_CAPACITY.
 ///
-/// On failure, the contents of `dst` are unchanged if `dst` is host memory, pinned memory included.
-/// Exception: after FZ_DEVICE, they are undefined. In device and managed memory, the contents of
-/// `dst` are undefined after every failure. On success, in device and managed memory, bytes between
-/// the end of the container and the capacity may change.
+/// Contents of `dst` after the call:
+/// - Host memory, including pinned memory: after a failure, unchanged. Exception: after FZ_DEVICE,
+///   undefined.
+/// - Device and managed memory: after a failure, undefined. After success, bytes between the end of
+///   the container and the capacity may change.
 ///
 /// Returns:
 ///   FZ_PLAN_MISMATCH     `src_bytes` is not the length of the plan's array, or `workspace` belongs
@@ -92,12 +94,13 @@ pub unsafe extern "C" fn fz_compress(
 ///
 /// The container may come from an untrusted source: for any bytes, the call returns a status.
 ///
-/// A call on a GPU reads the header, compares the checksums, and decodes on the device. With a plan,
-/// a container in device memory stays there; without a plan, the call copies its header to the host.
-/// Exception: if the header is a foreign header (see fz_plan_open()), or if the device finds a
-/// failure, the call copies the whole container to the host. The host checks the header and the
-/// checksums. If the host finds no failure, the device decodes with the header fields that the host
-/// has read.
+/// A call on a GPU reads the header, compares the checksums, and decodes on the device. If the
+/// container is in device memory, the call copies to the host:
+/// - without a plan: the header;
+/// - with a plan: nothing;
+/// - in both cases, if the header is a foreign header (see fz_plan_open()), or if the device finds a
+///   failure: the whole container. The host then checks the header and the checksums. If the host
+///   finds no failure, the device decodes the container.
 ///
 /// On failure the contents of `dst` are undefined.
 ///

@@ -43,9 +43,11 @@ pub struct fz_result {
     /// over failures of stages.
     pub status: i32,
     /// Index in the pipeline of the stage that failed. If one kernel executes several stages,
-    /// `stage` may be the index of any of these stages. `stage` is 0 on success, for failures that
-    /// belong to no stage (FZ_DST_TOO_SMALL, FZ_CHECKSUM, FZ_NULL_POINTER, defects of the header),
-    /// and in results of blocking calls.
+    /// `stage` may be the index of any of these stages. `stage` is 0 in these cases:
+    /// - success;
+    /// - failures that belong to no stage: FZ_DST_TOO_SMALL, FZ_CHECKSUM, FZ_NULL_POINTER, and
+    ///   defects of the header;
+    /// - results of blocking calls.
     pub stage: u32,
 }
 
@@ -208,12 +210,14 @@ pub unsafe extern "C" fn fz_plan_preload(
 ///   FZ_OUT_OF_MEMORY     Also if the workspace is not prepared, and too little device memory is
 ///                        free.
 ///   FZ_DEVICE            The driver rejected a request. A part of the work may be enqueued, and
-///                        the contents of `*result` are undefined. If `stream` is not capturing,
-///                        synchronize `stream` before you free or reuse the memory of the call. If
-///                        `stream` is capturing, end the capture and destroy the graph instead. In
-///                        both cases, the workspace may be unprepared: before a new capture, call
-///                        fz_plan_preload() again. You must not launch graphs that were captured
-///                        with the workspace before the failure.
+///                        the contents of `*result` are undefined. Then:
+///                        - If `stream` is not capturing, synchronize `stream` before you free or
+///                          reuse the memory of the call.
+///                        - If `stream` is capturing, end the capture and destroy the graph.
+///                        - Do not launch graphs that were captured with the workspace before the
+///                          failure.
+///                        - The workspace may be unprepared. Call fz_plan_preload() again before
+///                          the next capture.
 ///
 /// After a failure with any other status, nothing is enqueued, and `*result` is not written.
 ///
@@ -258,26 +262,26 @@ pub unsafe extern "C" fn fz_compress_async(
 ///                               these containers.
 ///   `container_capacity_bytes`  In: number of readable bytes at `container`, at least the length
 ///                               of the container. The device reads the length from the header.
-///                               Nothing at or beyond the capacity is read, and bytes after the
-///                               container have no effect. To restore the output of
-///                               fz_compress_async(), pass the same capacity; the host need not
-///                               wait for the length.
+///                               The device reads no byte after the capacity. Bytes between the
+///                               end of the container and the capacity have no effect. To restore
+///                               the output of fz_compress_async(), pass the same capacity; the
+///                               host need not wait for the length.
 ///   `dst`                       Out: the array, in memory that the device can read and write. Must
 ///                               not overlap `container`.
 ///   `dst_capacity_bytes`        In: capacity of `dst`, at least the length of the array. Nothing
 ///                               is written beyond it.
 ///   `result`, `stream`          As for fz_compress_async().
 ///
-/// The container may come from an untrusted source: for any bytes, the work completes with a status
-/// in `*result`. The device compares the header with the plan, and checks every length, offset, and
-/// index before use. It accesses only the bytes of `container` up to its capacity, the workspace,
-/// `dst`, and `*result`.
+/// The container may come from an untrusted source and may have any contents: the work completes,
+/// and reports a status in `*result`. The device compares the header with the plan, and checks every
+/// length, offset, and index before use. The device accesses only this memory: `container` up to its
+/// capacity; the workspace; `dst`; `*result`.
 ///
-/// If options->checksum is not 0, the device compares the checksums of the container. Without
-/// checksums, the device detects only impossible values. If a code, an exact value, or an error
-/// bound has changed to another possible value, the status is FZ_OK and the restored values are
-/// wrong. If bytes may change in storage or in transit, compress with options->checksum 2; changed
-/// values then result in FZ_CHECKSUM.
+/// If options->checksum is not 0, the device compares the checksums of the container. If no
+/// checksums are compared, the device detects only impossible values. If a code, an exact value, or
+/// an error bound has changed to another possible value, the status is then FZ_OK, and the restored
+/// values are wrong. If bytes may change in storage or in transit, compress with options->checksum
+/// 2; changed values then result in FZ_CHECKSUM.
 ///
 /// If the status in `*result` is FZ_OK, fz_decompress() restores the same values, on the CPU and on
 /// a GPU. For a damaged container, the two functions may report different failures.
@@ -297,14 +301,15 @@ pub unsafe extern "C" fn fz_compress_async(
 /// Reported in `*result`; the contents of `dst` are then undefined:
 ///   FZ_NOT_A_CONTAINER  The first 4 bytes are missing or are not those of the plan's form
 ///                       (fz_container).
-///   FZ_PLAN_MISMATCH    `plan` does not restore this container, a header field has changed to a
-///                       value that `plan` does not accept, or the header is longer than
+///   FZ_PLAN_MISMATCH    `plan` does not restore this container, or the header is longer than
 ///                       `container_capacity_bytes`.
 ///   FZ_CORRUPT          A length, an offset, an index, a table, or an error bound is impossible;
 ///                       for example, the payload ends after `container_capacity_bytes`. Exception:
-///                       with a decoder from fz_plan_open(), an output that is longer than in the
-///                       opened container results in FZ_PLAN_MISMATCH.
+///                       if `plan` is from fz_plan_open(), a stage output that is longer than in
+///                       the opened container results in FZ_PLAN_MISMATCH.
 ///   FZ_CHECKSUM         A checksum does not match.
+///
+/// If a header field has an impossible value, the status is FZ_PLAN_MISMATCH or FZ_CORRUPT.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress_async(

@@ -105,8 +105,9 @@ pub unsafe extern "C" fn fz_decompress_file(
 ///
 /// Containers of preset "fast", and arrays stored uncompressed: the call reads the header and the
 /// parts of the file that the region requires. If `dst` is host memory, the call allocates little
-/// more than 1 MiB, for files and regions of any size. Containers of other pipelines: the call reads
-/// the whole file.
+/// more than 1 MiB. This amount does not depend on the size of the file or of the region.
+///
+/// Containers of other pipelines: the call reads the whole file.
 ///
 /// Returns:
 ///   FZ_FILE     The error text contains the path and the reason given by the system.

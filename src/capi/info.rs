@@ -166,9 +166,10 @@ pub unsafe extern "C" fn fz_container_info_partial(
 ///   `container_bytes`  In: length of the whole container in bytes.
 ///   `pipeline`         Out: the pipeline.
 ///
-/// The header does not record all parameters. If the original pipeline has the defaults of all
-/// unrecorded parameters, this pipeline writes the same container for the same array and options.
-/// The header of an FZM file does not record:
+/// The header does not record all parameters. In this pipeline, unrecorded parameters have their
+/// defaults. If these parameters also have their defaults in the original pipeline, this pipeline
+/// writes the same container for the same array and options. The header of an FZM file does not
+/// record:
 /// - outlier_capacity;
 /// - encode_mode of stage huffman;
 /// - fixed_step of stages fast, quantizer, and lorenzo_quant;

@@ -14,21 +14,23 @@ use crate::{Container, Device, Generation, Options};
 pub struct fz_options {
     /// sizeof(fz_options), set by fz_options_init(); any other value is rejected.
     pub struct_bytes: u32,
-    /// 1 (default): the error bound is guaranteed for every bounded value. Bounded values without a
-    /// code are stored exactly. 0: the arithmetic of the reference implementation. The error bound
-    /// may be exceeded.
+    /// - 1 (default): the error bound is guaranteed for every bounded value. Bounded values without
+    ///   a code are stored exactly.
+    /// - 0: the arithmetic of the reference implementation. The error bound may be exceeded. Stages
+    ///   fast and multilevel (presets "fast" and "high") ignore this option and use value 1.
     ///
     /// strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: the
-    /// file has the bytes of a file from the reference implementation. Such a file does not record
-    /// the shape. It records one length, which includes padding: zeros after the last element.
-    /// Every decoder, also one from fz_plan_decoder(), restores a one-dimensional array of this
-    /// length: the elements in order, followed by the padding. fz_info::original_bytes is this
-    /// length in bytes, and the smallest capacity of `dst`.
+    /// file has the same bytes as a file from the reference implementation. Such a file does not
+    /// record the shape. The file records one length: that of the array with its padding, which is
+    /// zeros after the last element. Every decoder, also one from fz_plan_decoder(), restores a
+    /// one-dimensional array of this length: the elements in order, followed by the padding.
+    /// fz_info::original_bytes is this length in bytes. The capacity of `dst` must be at least this
+    /// length.
     pub strict: i32,
     /// Generation of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08.
     ///
-    /// A pipeline from TOML may contain strict = false or the previous generation. The plan then
-    /// behaves as if the options contained them.
+    /// A pipeline from TOML may contain strict = false or the previous generation. These settings
+    /// take precedence over the options: the plan then has strict 0 or FZ_GENERATION_2026_05.
     pub generation: i32,
     /// Form of the container, an fz_container. Default: FZ_CONTAINER_FZM.
     pub container: i32,
@@ -37,10 +39,10 @@ pub struct fz_options {
     /// - 2: asynchronous calls write checksums too, which requires one more pass over the container.
     /// - 0: checksums are neither written nor compared.
     ///
-    /// Decoders check every length, offset, and index, also without checksums. Without checksums,
-    /// they do not detect a value that changed to another possible value. fz_decompress_region()
-    /// and fz_decompress_preview() do not use this option; their descriptions state when they
-    /// compare checksums.
+    /// Decoders check every length, offset, and index, with every value of this option. If checksums
+    /// are not compared, decoders do not detect that a value changed to another possible value.
+    /// fz_decompress_region() and fz_decompress_preview() do not use this option; their descriptions
+    /// state when they compare checksums.
     pub checksum: i32,
     /// Threads per call, at most 1024. 1 (default): the calling thread only. 0: one per core. The
     /// container does not depend on this option.
@@ -54,11 +56,17 @@ pub struct fz_options {
     ///   memory of another GPU, and asynchronous calls on a stream of another GPU, fail with
     ///   FZ_INVALID_ARGUMENT. If there is no GPU n, no plan is created; see fz_pipeline_finalize().
     pub device: i32,
-    /// 0 (default) or 1. 1: The workspace of an encoder keeps a value base from call to call, and the
-    /// bound of modes "noa" and "prel" refers to the kept base if it suits the array. The guarantee is
-    /// that of value 0. On a GPU, calls with preset "pfpl" are faster; the container also depends on the
-    /// earlier calls with the workspace (docs/bounds.md). It applies to the stages fast and quantizer with strict 1. Other
-    /// stages and decoders ignore it. Batches reject it.
+    /// Reuse of the value base, which is max - min (mode "noa") or max |x| (mode "prel") of the
+    /// bounded values; see docs/bounds.md of the sources.
+    /// - 0 (default): the bound of a call is a fraction of the value base of its array.
+    /// - 1: the workspace of an encoder keeps a value base from call to call. If the kept base suits
+    ///   the array, the bound is a fraction of the kept base. This bound is never larger than the
+    ///   bound with value 0. The container also depends on the earlier calls with the workspace. On
+    ///   a GPU, calls with preset "pfpl" are faster.
+    ///
+    /// The option applies to the stages fast and quantizer with strict 1 and without value_base.
+    /// Other stages, other modes, and decoders ignore the option. fz_batch_workspace_new() rejects
+    /// it.
     pub previous_base: i32,
     /// Limit of the memory of a decoder in bytes. The limit guards against containers made to
     /// exhaust memory. If a decoder requires more memory, its creation fails with FZ_MEMORY_LIMIT.
@@ -66,8 +74,8 @@ pub struct fz_options {
     /// fz_plan_decoder() then have no limit.
     ///
     /// The limit applies to the workspace. On the CPU, stage "multilevel" (preset "high") and stage
-    /// "exact" allocate memory in calls; for these stages, the limit applies to the sum of the
-    /// workspace and this memory.
+    /// "exact" also allocate memory in calls. For these stages, the limit applies to the sum of the
+    /// workspace and the memory that calls allocate.
     ///
     /// With FZ_DEVICE_AUTO, the creation of a decoder does not check its device memory. If the
     /// device memory exceeds the limit, every call that uses the decoder on a GPU fails with

@@ -77,8 +77,8 @@ pub unsafe extern "C" fn fz_pipeline_free(pipeline: *mut fz_pipeline) {
 /// Adds a stage with default parameters. A stage without a connected input reads the array. The
 /// container stores each output that no stage reads.
 ///
-/// Presets set some parameters to other values than the defaults. For these values, call
-/// fz_pipeline_from_preset() and fz_pipeline_to_text().
+/// Presets set some parameters to other values than the defaults. To print the parameters of a
+/// preset, call fz_pipeline_from_preset(), then fz_pipeline_to_text().
 ///
 /// Parameters:
 ///   `stage_name`  In: name of the stage; fz_stage_info() returns all names.

@@ -81,8 +81,8 @@ impl fz_plan {
 ///   FZ_INVALID_ARGUMENT  An option is out of range, the array has more than 2^56 bytes, or no GPU
 ///                        has the number options->device.
 ///   FZ_UNSUPPORTED       A stage does not support a parameter. Also if options->device is the
-///                        number of a GPU, and a stage has no device code. This status does not
-///                        require a GPU.
+///                        number of a GPU, and a stage has no device code. Machines without a GPU
+///                        return this status too.
 ///   FZ_NO_DEVICE         options->device is the number of a GPU, and no GPU can be used.
 ///   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
 ///
@@ -142,27 +142,35 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///                      max_memory_bytes are used.
 ///   `decoder`          Out: the plan.
 ///
-/// The decoder has enough memory for this container. For all containers of an encoder, use
-/// fz_plan_decoder() instead. The decoder is guaranteed to restore:
-/// - this container;
-/// - containers with the same pipeline, parameters, element type, shape, and form (fz_container),
-///   if no output of a stage, such as its codes or outlier lists, is longer than in this container.
-///   Value ranges and tuned parameters, which an encoder computes from the array, may differ;
-/// - containers of the same form that store an array of the same element type and shape
-///   uncompressed.
+/// The decoder has enough memory for this container, the opened container. For all containers of an
+/// encoder, use fz_plan_decoder() instead. A stage output is any output of a stage, such as its
+/// codes or an outlier list. The decoder is guaranteed to restore these containers of the same form
+/// (fz_container), element type, and shape:
+/// - the opened container;
+/// - each container of the same pipeline and parameters, if every stage output is at most as long as
+///   in the opened container. The value range and the tuned parameters may differ, because an
+///   encoder computes these numbers from the array;
+/// - each container that stores its array uncompressed.
 ///
-/// For a container of the other form, fz_decompress_async() reports FZ_NOT_A_CONTAINER. For other
-/// containers of the same form, it reports FZ_PLAN_MISMATCH, and fz_decompress() returns
-/// FZ_PLAN_MISMATCH. If only the form differs, fz_decompress() restores the container. If the form
-/// differs and stage outputs are longer, fz_decompress() either restores the container or returns
-/// FZ_PLAN_MISMATCH. For every other difference, fz_decompress() returns FZ_PLAN_MISMATCH.
+/// For any other container, the status depends on the differences from the opened container:
+///
+///   difference                           fz_decompress_async()   fz_decompress()
+///                                        reports
+///   only the form                        FZ_NOT_A_CONTAINER      restores the container
+///   only form and longer stage outputs   FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
+///                                                                container
+///   the form, and the array is stored    FZ_NOT_A_CONTAINER      restores the container
+///   uncompressed; same type and shape
+///   the form and any other property      FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
+///   any other difference                 FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
 ///
 /// A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
-/// other programs. Only the host reads foreign headers. If the opened container has a foreign
-/// header, fz_decompress_async() with the decoder returns FZ_UNSUPPORTED. If the opened container
-/// has no foreign header, and a later container has one, fz_decompress_async() reports
-/// FZ_PLAN_MISMATCH for the later container. fz_decompress() restores containers with foreign
-/// headers.
+/// other programs. Only the host reads foreign headers:
+/// - If the opened container has a foreign header, fz_decompress_async() with the decoder returns
+///   FZ_UNSUPPORTED.
+/// - If only a later container has a foreign header, fz_decompress_async() reports FZ_PLAN_MISMATCH
+///   for this container.
+/// - fz_decompress() restores containers with foreign headers.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  An option is out of range, or no GPU has the number options->device. Also
@@ -189,8 +197,8 @@ pub unsafe extern "C" fn fz_plan_open(
 
 /// Frees a plan. NULL is permitted. Do not free a plan while a function is using it.
 ///
-/// Afterwards, new calls must not use workspaces of the plan. Enqueued work and captured graphs may
-/// still use these workspaces. Workspaces may be freed before or after the plan.
+/// Workspaces of the plan may be freed before or after the plan. After the plan is freed, do not
+/// pass these workspaces to new calls. Enqueued work and captured graphs may still use them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_plan_free(plan: *mut fz_plan) {
     // SAFETY: the caller's promise.

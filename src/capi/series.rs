@@ -13,9 +13,9 @@ use super::options::{chosen, fz_options};
 use super::status::FZ_MAX_DIMS;
 use crate::series::Series;
 
-/// A series that is read: a file of steps, each an array with its own element type and shape. Open
-/// it with fz_series_open(); free it with fz_series_free() when no function is using it. Any number
-/// of threads may read from a series at the same time.
+/// A series that is opened for reading. A series is a file of steps. Each step is an array with its
+/// own element type and shape. Open a series with fz_series_open(). Free it with fz_series_free()
+/// when no function is using it. Any number of threads may read from a series at the same time.
 ///
 /// A series has the steps that were complete when it was opened. A writer, in this process or in
 /// another one, may append steps at the same time; open the series again to read them.
@@ -70,7 +70,7 @@ pub struct fz_step {
 }
 
 /// Opens a series and reads its index. If the index is missing or damaged, the function searches for
-/// the steps, which reads a few bytes of each, and the whole last one.
+/// the steps. The search reads a few bytes of each step, and the whole last step.
 ///
 /// Parameters:
 ///   `path`    In: the file.
@@ -189,8 +189,9 @@ pub unsafe extern "C" fn fz_series_find(
 ///                         written beyond it.
 ///   `restored_bytes`      Out: length of the array in bytes.
 ///
-/// The call allocates memory for one container and a workspace; if `dst` is device memory, also for
-/// the array. It compares all checksums.
+/// The call allocates memory for one container and a workspace. If `dst` is device memory, the call
+/// also allocates memory for the array. The call always compares the checksums of the series. If
+/// options->checksum is not 0, the call also compares the checksums of the containers.
 ///
 /// On failure the contents of `dst` are undefined.
 ///

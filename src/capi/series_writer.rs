@@ -19,9 +19,9 @@ use crate::{Array, DType};
 /// fz_series_writer_free(). One thread at a time may use a writer.
 ///
 /// A step is complete when fz_series_append(), fz_series_append_container(), or fz_series_end()
-/// returns FZ_OK. If the process ends before, by a crash or a signal, the file has all steps that
-/// were complete. If the writer was opened with `sync` 1, the same holds for a power failure, as far
-/// as file system and disk keep confirmed writes.
+/// returns FZ_OK. If a crash or a signal ends the process, the file keeps all complete steps. After
+/// a power failure, the file keeps all complete steps under two conditions: the writer was opened
+/// with `sync` 1, and file system and disk keep confirmed writes.
 pub struct fz_series_writer(SeriesWriter);
 
 impl Handle for fz_series_writer {
@@ -92,9 +92,11 @@ pub unsafe extern "C" fn fz_series_writer_free(writer: *mut fz_series_writer) {
 ///   `src_bytes`  In: length of the array in bytes.
 ///   `step`       Out: position of the step, from 0.
 ///
-/// The call allocates fz_max_compressed_bytes() in addition to the workspace. On failure the file
-/// has the steps that it had before. Exception: if the disk also rejects the index, later calls fail
-/// with FZ_FILE, and opening the series again restores the index.
+/// The call allocates fz_max_compressed_bytes() in addition to the workspace.
+///
+/// If the call fails, the file has the steps that it had before. The call then writes the index of
+/// these steps again. If the disk rejects this index too, later calls with the writer fail with
+/// FZ_FILE. To restore the index, open the series again.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  Also for an invalid name, and for a name that another step has.

@@ -114,9 +114,9 @@ pub struct fz_fill {
 
 /// Searches an array for undeclared fill values, such as 1e20 among values near 1.
 ///
-/// If outlier_threshold is above the magnitude of such a value, the value makes the bound of modes
-/// "noa" and "prel" so large that all other values are lost. docs/fill-values.md of the sources
-/// defines when a value is suspected.
+/// A fill value is declared if its magnitude is at least outlier_threshold. In modes "noa" and
+/// "prel", an undeclared fill value makes the error bound so large that all other values are lost.
+/// docs/fill-values.md of the sources defines when a value is suspected.
 ///
 /// Parameters:
 ///   `dtype`              In: element type, an fz_dtype. For integers, fill->found is 0.

@@ -3,9 +3,9 @@
 
 use crate::{DType, Status};
 
-/// Version of the binary interface, the number in the SONAME. A program compiled with one number
-/// must not run with a library of another number; the dynamic loader enforces this. See
-/// fz_abi_version().
+/// Version of the binary interface. The SONAME of the library contains this number. A program that
+/// was compiled with one number must run with a library of the same number. The dynamic loader
+/// enforces this rule; see fz_abi_version().
 pub const FZ_ABI_VERSION: u32 = 0;
 
 /// Largest number of dimensions of an array.
@@ -145,22 +145,22 @@ impl fz_mode {
     }
 }
 
-/// Forms of compressed bytes, passed as int32_t. Both forms are self-describing: decompression
-/// requires no other information. Exception: an FZM file with the bytes of the reference
-/// implementation does not record the shape; see fz_options::strict.
+/// Forms of containers, passed as int32_t. Decompression requires only the container, and no other
+/// information. Exception: the exact form of the reference does not record the shape; see
+/// fz_options::strict.
 #[repr(C)]
 pub enum fz_container {
-    /// FZM 3.1, the file format. Its header has about 2 KiB. fzgm reads it, and so does every
-    /// program for FZM 3.1 that supports the stages and the generation of the file; see
-    /// fz_generation.
+    /// FZM 3.1, the file format. Its header has about 2 KiB. fzgm reads FZM files. Another program
+    /// for FZM 3.1 reads a file if the program supports the stages and the generation of the file;
+    /// see fz_generation.
     FZ_CONTAINER_FZM = 0,
     /// Compact frame, for small arrays and messages. Its header has about 100 bytes. Only fzgm reads
     /// it.
     FZ_CONTAINER_COMPACT = 1,
 }
 
-/// Generations of FZM files, passed as int32_t. Generations differ in the stage parameters in the
-/// header, and in the outputs that some stages store. fzgm reads all generations.
+/// Generations of FZM files, passed as int32_t. The generation determines the form of the stage
+/// parameters in the header, and which outputs some stages store. fzgm reads all generations.
 #[repr(C)]
 pub enum fz_generation {
     /// Current generation.
@@ -189,10 +189,10 @@ pub enum fz_parameter_kind {
     FZ_PARAMETER_FLAG = 2,
     /// One of a set of words; set with fz_pipeline_set_string().
     FZ_PARAMETER_WORD = 3,
-    /// Names separated by +, each consisting of letters, digits, _, -, and .; set with
-    /// fz_pipeline_set_string(). In fz_parameter, `low` and `high` are the smallest and the largest
-    /// number of names that the parameter accepts, and `value` is the number of its names in the
-    /// pipeline. `value_text` may be truncated.
+    /// Names separated by +; set with fz_pipeline_set_string(). A name consists of letters, digits,
+    /// _, -, and . characters. Fields of fz_parameter: `low` and `high` are the smallest and the
+    /// largest permitted number of names. `value` is the number of names in the pipeline.
+    /// `value_text` may be truncated.
     FZ_PARAMETER_NAMES = 4,
 }
 

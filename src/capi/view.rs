@@ -35,7 +35,8 @@ pub struct fz_view {
     pub ndim: u32,
     /// 0.
     pub reserved: u32,
-    /// Address of element (0, 0, …), of any alignment. Never written by fz_compress_view().
+    /// Address of element (0, 0, …). It may have any alignment. fz_compress_view() only reads the
+    /// memory at this address.
     pub origin: *mut c_void,
     /// Lengths in elements, x first; a length may be 0. Unused entries are ignored.
     pub dims: [u64; FZ_MAX_DIMS as usize],
@@ -130,8 +131,9 @@ unsafe fn view_of(view: *const fz_view, name: &str) -> FfiResult<Checked> {
 /// it. The container is that of the packed array.
 ///
 /// Returns:
-///   FZ_INVALID_ARGUMENT  Also if a field of `src` is out of range, or `dst` or `compressed_bytes`
-///                        are between the first and the last byte of the elements.
+///   FZ_INVALID_ARGUMENT  Also if a field of `src` is out of range. Also if the memory at `dst` or
+///                        `compressed_bytes` overlaps the range from the first to the last byte of
+///                        the elements.
 ///   FZ_PLAN_MISMATCH     Also if `src` has another element type or shape than the plan.
 ///   FZ_UNSUPPORTED       Also if `src` is in device memory.
 ///
@@ -180,10 +182,12 @@ pub unsafe extern "C" fn fz_compress_view(
 /// elements. On failure `dst` is unchanged.
 ///
 /// Returns:
-///   FZ_INVALID_ARGUMENT  Also if a field of `dst` is out of range, if two elements of `dst` could
-///                        share memory, or if `container` or `restored_bytes` are between the first
-///                        and the last byte of the elements. The stride of each dimension must reach
-///                        beyond all elements of the dimensions with smaller strides.
+///   FZ_INVALID_ARGUMENT  Also if a field of `dst` is out of range. Also if the memory at
+///                        `container` or `restored_bytes` overlaps the range from the first to the
+///                        last byte of the elements. Also if two elements of `dst` could share
+///                        memory. Sort the dimensions of length 2 or more by the magnitude of their
+///                        strides, smallest first. The magnitude of each stride must be greater than
+///                        the sum of magnitude * (length - 1) of the dimensions before it.
 ///   FZ_PLAN_MISMATCH     Also if `dst` has another element type or shape than the container.
 ///   FZ_UNSUPPORTED       Also if `dst` is in device memory.
 ///

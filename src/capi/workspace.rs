@@ -94,9 +94,12 @@ impl fz_workspace {
     }
 }
 
-/// Returns in `*bytes` the size of a workspace for this plan: device memory if options->device is
-/// the number of a GPU, otherwise host memory. With FZ_DEVICE_AUTO, device memory is not included:
-/// create the plan with the number of the GPU to learn its size.
+/// Returns in `*bytes` the size of a workspace for this plan.
+///
+/// If options->device is the number of a GPU, this is the size in device memory. Otherwise this is
+/// the size in host memory. With FZ_DEVICE_AUTO, a workspace also has device memory after the first
+/// call on a GPU, which `*bytes` does not include. For the size in device memory, create another
+/// plan with the number of the GPU.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_workspace_bytes(plan: *const fz_plan, bytes: *mut u64) -> i32 {
@@ -114,9 +117,9 @@ pub unsafe extern "C" fn fz_workspace_bytes(plan: *const fz_plan, bytes: *mut u6
 /// Creates a workspace for calls with this plan.
 ///
 /// If options->device is the number of a GPU, the function also prepares the workspace, as
-/// fz_plan_preload() does. The function uses the current context of the thread if that context
-/// belongs to the GPU. Otherwise the function uses the primary context, which is the context of the
-/// CUDA runtime.
+/// fz_plan_preload() does. If the current context of the thread belongs to the GPU, the function
+/// uses the current context. Otherwise the function uses the primary context, which is the context
+/// of the CUDA runtime.
 ///
 /// Returns:
 ///   FZ_NO_THREADS.
@@ -161,10 +164,11 @@ pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut 
 /// - Stage "multilevel" (preset "high") usually allocates about 7 times the array size. Stage "exact"
 ///   (preset "exact") usually allocates about 12 bytes for each element and 4 times the array size.
 ///   These are estimates: no upper limit is guaranteed.
-/// - If the lists of a workspace from fz_workspace_new() are full, the call allocates a second
-///   workspace with larger lists. If lists of another stage are then full, the call allocates a
-///   third one, and so on for each stage with outlier lists. All exist until the call returns. Each
-///   of them has at most the fz_workspace_bytes() of a plan with outlier_capacity 1.
+/// - If the outlier lists of a workspace from fz_workspace_new() are full, the call allocates a
+///   second workspace with larger lists. If lists of another stage are then full, the call allocates
+///   a third workspace, and so on: at most one for each stage with outlier lists. All of these
+///   workspaces exist until the call returns. The size of each is at most fz_workspace_bytes() of a
+///   plan with outlier_capacity 1.
 ///
 /// With FZ_DEVICE_AUTO, calls on a GPU may also use the workspace; they add device memory to the
 /// workspace.
