@@ -87,7 +87,8 @@
  *   FZ_DEVICE.
  *
  *   Output parameters. If a function fails, its output parameters, including structures, are
- *   unchanged. The descriptions of the functions state the contents of these exceptions:
+ *   unchanged. Exceptions: the following can change. The description of each function states their
+ *   contents after a failure:
  *
  *   - the memory at `dst`;
  *   - `*needed_bytes` of fz_container_info_partial();
@@ -402,8 +403,8 @@ typedef enum {
 
 /**
  * Forms of containers, passed as int32_t. Decompression requires only the container, and no other
- * information. Exception: the exact form of the reference does not record the shape; see
- * fz_options::strict.
+ * information. Exception: an FZM file that a plan wrote with fz_options::strict 0 and
+ * fz_options::generation FZ_GENERATION_2026_05 does not record the shape.
  */
 typedef enum {
   /**
@@ -595,8 +596,8 @@ typedef struct {
   /** Default value; for a word, its index in the choices. */
   double default_value;
   /**
-   * Value in the pipeline; for a stage of the library, the default. -1 for mode "rel" of a
-   * stage that rejects this mode.
+   * Value in the pipeline; for a stage of the library, the default. -1 if the parameter is the
+   * mode, its value is "rel", and the stage rejects this mode.
    */
   double value;
   /** 1: the value must be greater than `low`. 0: `low` is permitted. */
@@ -741,8 +742,8 @@ typedef struct {
   /** 0. */
   uint32_t reserved;
   /**
-   * Address of element (0, 0, …). It may have any alignment. fz_compress_view() only reads the
-   * memory at this address.
+   * Address of element (0, 0, …). It may have any alignment. fz_compress_view() does not write to
+   * this memory.
    */
   void *origin;
   /** Lengths in elements, x first; a length may be 0. Unused entries are ignored. */
@@ -1603,9 +1604,9 @@ int32_t fz_compress(const fz_plan *plan,
  * container is in device memory, the call copies to the host:
  * - without a plan: the header;
  * - with a plan: nothing;
- * - in both cases, if the header is a foreign header (see fz_plan_open()), or if the device finds a
- *   failure: the whole container. The host then checks the header and the checksums. If the host
- *   finds no failure, the device decodes the container.
+ * - the whole container, with or without a plan, in two cases: the header is a foreign header (see
+ *   fz_plan_open()), or the device finds a failure. The host then checks the header and the
+ *   checksums. If these checks find no failure, the device decodes the container.
  *
  * On failure the contents of `dst` are undefined.
  *
@@ -1763,9 +1764,10 @@ int32_t fz_compress_view(const fz_plan *plan,
  *   FZ_INVALID_ARGUMENT  Also if a field of `dst` is out of range. Also if the memory at
  *                        `container` or `restored_bytes` overlaps the range from the first to the
  *                        last byte of the elements. Also if two elements of `dst` could share
- *                        memory. Sort the dimensions of length 2 or more by the magnitude of their
- *                        strides, smallest first. The magnitude of each stride must be greater than
- *                        the sum of magnitude * (length - 1) of the dimensions before it.
+ *                        memory. The call decides this as follows. It sorts the dimensions of
+ *                        length 2 or more by the magnitude of their strides, smallest first. The
+ *                        magnitude of each stride must be greater than the sum of
+ *                        magnitude * (length - 1) over all dimensions earlier in this order.
  *   FZ_PLAN_MISMATCH     Also if `dst` has another element type or shape than the container.
  *   FZ_UNSUPPORTED       Also if `dst` is in device memory.
  *
@@ -1887,7 +1889,7 @@ int32_t fz_find_fill_value(int32_t dtype,
  * Examples are rounded numbers and scaled integers. If every value is on a lattice, the call also
  * tries a lossless pipeline that codes the levels.
  *
- * If the request has no target, and the list above names only one preset for the request, the call
+ * If the request has no target, and the goal returns a preset according to the list above, the call
  * does not read `src`.
  *
  * With a target, the call compresses the whole array up to three times on the CPU to find a bound.
@@ -2195,8 +2197,8 @@ void fz_batch_workspace_free(fz_batch_workspace *workspace);
  *   FZ_PLAN_MISMATCH     `workspace` belongs to another batch plan.
  *   FZ_NO_THREADS.
  *
- * A failure with one of these causes is a failure of the call. The function detects it before the
- * first array is compressed, and `results` is unchanged.
+ * If the function fails for a cause in this list, no array is compressed, and `results` is
+ * unchanged.
  *
  * If arrays fail, all results are written. The function then returns the status of the first array
  * that failed, and the text of fz_last_error() begins with the index of that array. To distinguish

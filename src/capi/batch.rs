@@ -216,8 +216,8 @@ pub unsafe extern "C" fn fz_batch_workspace_free(workspace: *mut fz_batch_worksp
 ///   FZ_PLAN_MISMATCH     `workspace` belongs to another batch plan.
 ///   FZ_NO_THREADS.
 ///
-/// A failure with one of these causes is a failure of the call. The function detects it before the
-/// first array is compressed, and `results` is unchanged.
+/// If the function fails for a cause in this list, no array is compressed, and `results` is
+/// unchanged.
 ///
 /// If arrays fail, all results are written. The function then returns the status of the first array
 /// that failed, and the text of fz_last_error() begins with the index of that array. To distinguish

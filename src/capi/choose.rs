@@ -107,7 +107,7 @@ pub struct fz_choice {
 /// Examples are rounded numbers and scaled integers. If every value is on a lattice, the call also
 /// tries a lossless pipeline that codes the levels.
 ///
-/// If the request has no target, and the list above names only one preset for the request, the call
+/// If the request has no target, and the goal returns a preset according to the list above, the call
 /// does not read `src`.
 ///
 /// With a target, the call compresses the whole array up to three times on the CPU to find a bound.

@@ -98,9 +98,9 @@ pub unsafe extern "C" fn fz_compress(
 /// container is in device memory, the call copies to the host:
 /// - without a plan: the header;
 /// - with a plan: nothing;
-/// - in both cases, if the header is a foreign header (see fz_plan_open()), or if the device finds a
-///   failure: the whole container. The host then checks the header and the checksums. If the host
-///   finds no failure, the device decodes the container.
+/// - the whole container, with or without a plan, in two cases: the header is a foreign header (see
+///   fz_plan_open()), or the device finds a failure. The host then checks the header and the
+///   checksums. If these checks find no failure, the device decodes the container.
 ///
 /// On failure the contents of `dst` are undefined.
 ///

@@ -35,8 +35,8 @@ pub struct fz_view {
     pub ndim: u32,
     /// 0.
     pub reserved: u32,
-    /// Address of element (0, 0, …). It may have any alignment. fz_compress_view() only reads the
-    /// memory at this address.
+    /// Address of element (0, 0, …). It may have any alignment. fz_compress_view() does not write to
+    /// this memory.
     pub origin: *mut c_void,
     /// Lengths in elements, x first; a length may be 0. Unused entries are ignored.
     pub dims: [u64; FZ_MAX_DIMS as usize],
@@ -185,9 +185,10 @@ pub unsafe extern "C" fn fz_compress_view(
 ///   FZ_INVALID_ARGUMENT  Also if a field of `dst` is out of range. Also if the memory at
 ///                        `container` or `restored_bytes` overlaps the range from the first to the
 ///                        last byte of the elements. Also if two elements of `dst` could share
-///                        memory. Sort the dimensions of length 2 or more by the magnitude of their
-///                        strides, smallest first. The magnitude of each stride must be greater than
-///                        the sum of magnitude * (length - 1) of the dimensions before it.
+///                        memory. The call decides this as follows. It sorts the dimensions of
+///                        length 2 or more by the magnitude of their strides, smallest first. The
+///                        magnitude of each stride must be greater than the sum of
+///                        magnitude * (length - 1) over all dimensions earlier in this order.
 ///   FZ_PLAN_MISMATCH     Also if `dst` has another element type or shape than the container.
 ///   FZ_UNSUPPORTED       Also if `dst` is in device memory.
 ///
