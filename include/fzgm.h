@@ -596,8 +596,8 @@ typedef struct {
   /** Default value; for a word, its index in the choices. */
   double default_value;
   /**
-   * Value in the pipeline; for a stage of the library, the default. -1 if the parameter is the
-   * mode, its value is "rel", and the stage rejects this mode.
+   * Value in the pipeline; for a stage of the library, the default. For a word, its index in the
+   * choices. A stage that rejects mode "rel" can have parameter mode "rel"; `value` is then -1.
    */
   double value;
   /** 1: the value must be greater than `low`. 0: `low` is permitted. */
@@ -647,8 +647,8 @@ typedef struct {
    *
    * strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: the
    * file has the same bytes as a file from the reference implementation. Such a file does not
-   * record the shape. The file records one length: that of the array with its padding, which is
-   * zeros after the last element. Every decoder, also one from fz_plan_decoder(), restores a
+   * record the shape. In the file, zeros follow the last element of the array: the padding. The
+   * file records one length, of the array and the padding together. Every decoder, also one from fz_plan_decoder(), restores a
    * one-dimensional array of this length: the elements in order, followed by the padding.
    * fz_info::original_bytes is this length in bytes. The capacity of `dst` must be at least this
    * length.
@@ -697,7 +697,7 @@ typedef struct {
    * - 0 (default): the bound of a call is a fraction of the value base of its array.
    * - 1: the workspace of an encoder keeps a value base from call to call. If the kept base suits
    *   the array, the bound is a fraction of the kept base. This bound is never larger than the
-   *   bound with value 0. The container also depends on the earlier calls with the workspace. On
+   *   bound with previous_base 0. The container also depends on the earlier calls with the workspace. On
    *   a GPU, calls with preset "pfpl" are faster.
    *
    * The option applies to the stages fast and quantizer with strict 1 and without value_base.
@@ -1601,12 +1601,11 @@ int32_t fz_compress(const fz_plan *plan,
  * The container may come from an untrusted source: for any bytes, the call returns a status.
  *
  * A call on a GPU reads the header, compares the checksums, and decodes on the device. If the
- * container is in device memory, the call copies to the host:
- * - without a plan: the header;
- * - with a plan: nothing;
- * - the whole container, with or without a plan, in two cases: the header is a foreign header (see
- *   fz_plan_open()), or the device finds a failure. The host then checks the header and the
- *   checksums. If these checks find no failure, the device decodes the container.
+ * container is in device memory, a call without a plan copies the header to the host, and a call
+ * with a plan copies nothing. In two cases, both calls copy the whole container to the host: the
+ * header is a foreign header (see fz_plan_open()), or the device finds a failure. The host then
+ * checks the header and the checksums. If these checks find no failure, the device decodes the
+ * container.
  *
  * On failure the contents of `dst` are undefined.
  *
@@ -1765,9 +1764,9 @@ int32_t fz_compress_view(const fz_plan *plan,
  *                        `container` or `restored_bytes` overlaps the range from the first to the
  *                        last byte of the elements. Also if two elements of `dst` could share
  *                        memory. The call decides this as follows. It sorts the dimensions of
- *                        length 2 or more by the magnitude of their strides, smallest first. The
- *                        magnitude of each stride must be greater than the sum of
- *                        magnitude * (length - 1) over all dimensions earlier in this order.
+ *                        length 2 or more by |stride|, smallest first. For each dimension d,
+ *                        |stride of d| must be greater than the sum of
+ *                        |stride of e| * (length of e - 1) over all dimensions e before d.
  *   FZ_PLAN_MISMATCH     Also if `dst` has another element type or shape than the container.
  *   FZ_UNSUPPORTED       Also if `dst` is in device memory.
  *
@@ -1889,8 +1888,8 @@ int32_t fz_find_fill_value(int32_t dtype,
  * Examples are rounded numbers and scaled integers. If every value is on a lattice, the call also
  * tries a lossless pipeline that codes the levels.
  *
- * If the request has no target, and the goal returns a preset according to the list above, the call
- * does not read `src`.
+ * The call does not read `src` in these cases: a bound in mode FZ_MODE_REL; FZ_GOAL_SPEED without a
+ * target.
  *
  * With a target, the call compresses the whole array up to three times on the CPU to find a bound.
  * It searches for a pipeline whose ratio differs from the target by at most 5 %, or whose

@@ -53,7 +53,7 @@ if [ "$profile" = checked ]; then
 elif [ -n "$cuda" ]; then
   [ -n "${NVCC:-}" ] || bash scripts/setup-nvcc.sh
   # Machine code for one architecture and PTX for the others, which the driver compiles once: with two the wheel is too large.
-  export FZGM_CUDA=require FZGM_CUDA_ARCHS=${FZGM_CUDA_ARCHS:-90}
+  export FZGM_CUDA=require FZGM_CUDA_ARCHS=${FZGM_CUDA_ARCHS-90}
 else
   export FZGM_CUDA=off
 fi

@@ -61,7 +61,7 @@ impl Nvcc {
             .split(' ')
             .map(str::to_owned)
             .collect();
-        for arch in archs().split([',', ';']) {
+        for arch in archs() {
             flags.extend(["-gencode".into(), format!("arch=compute_{arch},code=sm_{arch}")]);
         }
         flags.extend(["-gencode".into(), format!("arch=compute_{0},code=compute_{0}", ptx_arch())]);
@@ -75,12 +75,15 @@ impl Nvcc {
 
     /// For people.
     pub(crate) fn text(&self) -> String {
-        format!("nvcc {} for sm_{} and PTX {}", self.version, archs().replace([',', ';'], " sm_"), ptx_arch())
+        let machine: String = archs().iter().map(|arch| format!("sm_{arch} ")).collect();
+        format!("nvcc {} for {machine}PTX {}", self.version, ptx_arch())
     }
 }
 
-fn archs() -> String {
-    env::var("FZGM_CUDA_ARCHS").unwrap_or_else(|_| "80,90".into())
+/// Architectures with machine code; none if the variable is empty.
+fn archs() -> Vec<String> {
+    let archs = env::var("FZGM_CUDA_ARCHS").unwrap_or_else(|_| "80,90".into());
+    archs.split([',', ';']).filter(|arch| !arch.is_empty()).map(str::to_owned).collect()
 }
 
 fn ptx_arch() -> String {

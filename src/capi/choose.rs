@@ -107,8 +107,8 @@ pub struct fz_choice {
 /// Examples are rounded numbers and scaled integers. If every value is on a lattice, the call also
 /// tries a lossless pipeline that codes the levels.
 ///
-/// If the request has no target, and the goal returns a preset according to the list above, the call
-/// does not read `src`.
+/// The call does not read `src` in these cases: a bound in mode FZ_MODE_REL; FZ_GOAL_SPEED without a
+/// target.
 ///
 /// With a target, the call compresses the whole array up to three times on the CPU to find a bound.
 /// It searches for a pipeline whose ratio differs from the target by at most 5 %, or whose

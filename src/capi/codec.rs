@@ -95,12 +95,11 @@ pub unsafe extern "C" fn fz_compress(
 /// The container may come from an untrusted source: for any bytes, the call returns a status.
 ///
 /// A call on a GPU reads the header, compares the checksums, and decodes on the device. If the
-/// container is in device memory, the call copies to the host:
-/// - without a plan: the header;
-/// - with a plan: nothing;
-/// - the whole container, with or without a plan, in two cases: the header is a foreign header (see
-///   fz_plan_open()), or the device finds a failure. The host then checks the header and the
-///   checksums. If these checks find no failure, the device decodes the container.
+/// container is in device memory, a call without a plan copies the header to the host, and a call
+/// with a plan copies nothing. In two cases, both calls copy the whole container to the host: the
+/// header is a foreign header (see fz_plan_open()), or the device finds a failure. The host then
+/// checks the header and the checksums. If these checks find no failure, the device decodes the
+/// container.
 ///
 /// On failure the contents of `dst` are undefined.
 ///

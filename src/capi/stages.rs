@@ -61,8 +61,8 @@ pub struct fz_parameter {
     pub high: f64,
     /// Default value; for a word, its index in the choices.
     pub default_value: f64,
-    /// Value in the pipeline; for a stage of the library, the default. -1 if the parameter is the
-    /// mode, its value is "rel", and the stage rejects this mode.
+    /// Value in the pipeline; for a stage of the library, the default. For a word, its index in the
+    /// choices. A stage that rejects mode "rel" can have parameter mode "rel"; `value` is then -1.
     pub value: f64,
     /// 1: the value must be greater than `low`. 0: `low` is permitted.
     pub low_excluded: u32,

@@ -186,9 +186,9 @@ pub unsafe extern "C" fn fz_compress_view(
 ///                        `container` or `restored_bytes` overlaps the range from the first to the
 ///                        last byte of the elements. Also if two elements of `dst` could share
 ///                        memory. The call decides this as follows. It sorts the dimensions of
-///                        length 2 or more by the magnitude of their strides, smallest first. The
-///                        magnitude of each stride must be greater than the sum of
-///                        magnitude * (length - 1) over all dimensions earlier in this order.
+///                        length 2 or more by |stride|, smallest first. For each dimension d,
+///                        |stride of d| must be greater than the sum of
+///                        |stride of e| * (length of e - 1) over all dimensions e before d.
 ///   FZ_PLAN_MISMATCH     Also if `dst` has another element type or shape than the container.
 ///   FZ_UNSUPPORTED       Also if `dst` is in device memory.
 ///
