@@ -433,7 +433,7 @@ PYTHON
 # Tests that take too long for every change: five times the mutations, all ignored tests except the fuzzer, every program under valgrind, the
 # fuzz targets compiled, the Python package installed from its source distribution, the kernels for all architectures, and on the emulator all
 # arrays of at most 64 KiB and twice the cases under sanitizers. ADIOS2 with MPI and openPMD-api are built once, in build/adios2-mpi and
-# build/openpmd; that of ADIOS2 requires about half an hour of two processors.
+# build/openpmd; ADIOS2 requires 8 minutes of processor time.
 part_long() {
   local kind
   unset FZGM_CUDA_ARCHS FZGM_PTX_ARCH NVCC_APPEND_FLAGS "${!CARGO_PROFILE_RELEASE_@}"

@@ -61,12 +61,14 @@ for kind in BP4 BP5; do
 done
 
 for test in SZ SZ3 SzComplex MGARD BZIP2 Blosc2; do
+  count=0
   for kind in BP4 BP5; do
-    for n in 1 3; do
+    for n in 1 2; do
       ranks $n "$tree/upstream_$test" $kind >out 2>&1 || { tail -n 40 out >&2; fail "operator tests of ADIOS2: $test, $kind, $n ranks"; }
+      count=$((count + $(grep -c '\[       OK \]' out)))
     done
   done
-  ok "operator tests of ADIOS2, $test, with the plugin: $(grep -c '\[       OK \]' out) lines of 3 ranks"
+  ok "operator tests of ADIOS2 with the plugin, $test: $count results of 1 and 2 ranks"
 done
 
 export FZGM_TIMED_FOLDER=$folder ADIOS2_PLUGIN_PATH=$tree
