@@ -432,7 +432,8 @@ PYTHON
 
 # Tests that take too long for every change: five times the mutations, all ignored tests except the fuzzer, every program under valgrind, the
 # fuzz targets compiled, the Python package installed from its source distribution, the kernels for all architectures, and on the emulator all
-# arrays of at most 64 KiB and twice the cases under sanitizers.
+# arrays of at most 64 KiB and twice the cases under sanitizers. ADIOS2 with MPI and openPMD-api are built once, in build/adios2-mpi and
+# build/openpmd; ADIOS2 requires 8 minutes of processor time.
 part_long() {
   local kind
   unset FZGM_CUDA_ARCHS FZGM_PTX_ARCH NVCC_APPEND_FLAGS "${!CARGO_PROFILE_RELEASE_@}"
@@ -452,6 +453,20 @@ part_long() {
   HDF5_PLUGIN_PATH=$PWD/build/hdf5-plugin PYTHONPATH=$PWD/hdf5-filter/python bash tests/hdf5/versions.sh build/hdf5-venv/bin/python build/hdf5-wheels
   installed_hdf5
   step "the source distribution of the Python package" from_sdist
+  part_adios2
+  step "packages" tools_adios2_mpi
+  local plugin engine=$PWD/build/adios2-mpi
+  plugin=$(dirname "$(find "$PWD/build/adios2-install" -name libfzgm_adios2.so)")
+  export PYTHON=$PWD/build/adios2-venv/bin/python
+  step "ADIOS2 with MPI" bash tests/adios2/engine.sh "$engine"
+  step "the operator in ADIOS2 with MPI" bash tests/adios2/parallel.sh "$engine" "$plugin" build/adios2-parallel
+  step "the operator in openPMD" bash tests/adios2/openpmd.sh "$engine" "$plugin" build/openpmd
+}
+
+tools_adios2_mpi() {
+  need mpirun openmpi-bin mpicxx libopenmpi-dev
+  [ -e /usr/include/nlohmann/json.hpp ] || packages nlohmann-json3-dev
+  [ -e /usr/include/toml.hpp ] || packages libtoml11-dev
 }
 
 # Mutants of the Rust library by cargo-mutants, for the files of MUTANTS (all); .cargo/mutants.toml lists the tests that judge them.

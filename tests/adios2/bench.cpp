@@ -80,7 +80,7 @@ int main(int argc, char **argv) {
       std::vector<char> block(bytes + 16), again(bytes + 16);
       for (std::size_t place = 0; place < 5; place++) {
         auto workspace = plan.make_workspace();
-        plugin *op = create(lossless ? adios2::Params{} : adios2::Params{{"accuracy", "1e-2"}, {"preset", preset}});
+        plugin *op = create(lossless ? adios2::Params{{"preset", preset}} : adios2::Params{{"accuracy", "1e-2"}, {"preset", preset}});
         const auto run_bare = [&] { return fzgm::compress(plan, workspace, x, {block.data() + 16, bytes}); };
         const auto run_with = [&](std::vector<char> &to) {
           return op->Operate(reinterpret_cast<const char *>(x.data()), {0, 0}, {ny, nx}, adios2::DataType::Float, to.data());

@@ -5,10 +5,15 @@
 //   round_trip damage BP4|BP5 <file>    damaged blocks: an exception, and no crash
 //   round_trip without <file>           a reader without the plugin
 //   round_trip wrong                    wrong parameters
+//
+// With MPI, blocks belong to the ranks in turns, and each rank reads all values.
 // SPDX-License-Identifier: BSD-3-Clause
 #include "check.hpp"
 
 #include <adios2.h>
+#if ADIOS2_USE_MPI
+#include <mpi.h>
+#endif
 
 #include <algorithm>
 #include <complex>
@@ -21,6 +26,15 @@ using adios2::Mode;
 using adios2::Params;
 
 static constexpr std::size_t steps = 3;
+static int this_rank = 0, all_ranks = 1;
+
+#if ADIOS2_USE_MPI
+static adios2::ADIOS make_adios() { return adios2::ADIOS(MPI_COMM_WORLD); }
+static void barrier() { MPI_Barrier(MPI_COMM_WORLD); }
+#else
+static adios2::ADIOS make_adios() { return adios2::ADIOS(); }
+static void barrier() {}
+#endif
 
 template <class T> constexpr bool is_complex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
@@ -83,19 +97,20 @@ template <class T> void put(adios2::Engine &engine, adios2::Variable<T> variable
   const Dims shape = variable.Shape();
   const std::size_t row = all.size() / shape[0], first = shape[0] / 3;
   Dims start(shape.size(), 0), count = shape;
-  const auto block = [&](std::size_t from, std::size_t rows, Mode mode) {
+  const auto block = [&](int number, std::size_t from, std::size_t rows, Mode mode) {
+    if (number % all_ranks != this_rank) return;
     start[0] = from;
     count[0] = rows;
     variable.SetSelection({start, count});
     engine.Put(variable, all.data() + from * row, mode);
   };
-  block(0, first, Mode::Sync);
-  block(first, 0, Mode::Sync);
-  block(first, shape[0] - first, Mode::Deferred);
+  block(0, 0, first, Mode::Sync);
+  block(1, first, 0, Mode::Sync);
+  block(2, first, shape[0] - first, Mode::Deferred);
 }
 
 static void write(const std::string &kind, const std::string &file) {
-  adios2::ADIOS adios;
+  adios2::ADIOS adios = make_adios();
   adios2::IO io = adios.DeclareIO("write");
   io.SetEngine(kind);
   variables([&](auto type, const char *name, const Dims &shape, Params params, double) {
@@ -145,7 +160,7 @@ template <class T> void read_variable(adios2::IO &io, adios2::Engine &engine, co
 }
 
 static void read(const std::string &file) {
-  adios2::ADIOS adios;
+  adios2::ADIOS adios = make_adios();
   adios2::IO io = adios.DeclareIO("read");
   adios2::Engine engine = io.Open(file, Mode::Read);
   std::size_t step = 0;
@@ -161,7 +176,7 @@ static void read(const std::string &file) {
 
 /** All values of variable T of a file, with a request for more accuracy than there is. */
 static std::vector<float> read_one(const std::string &file) {
-  adios2::ADIOS adios;
+  adios2::ADIOS adios = make_adios();
   adios2::IO io = adios.DeclareIO("read");
   adios2::Engine engine = io.Open(file, Mode::ReadRandomAccess);
   auto variable = io.InquireVariable<float>("T");
@@ -174,7 +189,7 @@ static std::vector<float> read_one(const std::string &file) {
 }
 
 static void write_one(const std::string &kind, const std::string &file, const std::vector<float> &x, const Params &given) {
-  adios2::ADIOS adios;
+  adios2::ADIOS adios = make_adios();
   adios2::IO io = adios.DeclareIO("write");
   io.SetEngine(kind);
   auto variable = io.DefineVariable<float>("T", {x.size()}, {0}, {x.size()});
@@ -184,7 +199,7 @@ static void write_one(const std::string &kind, const std::string &file, const st
   variable.AddOperation("plugin", params);
   adios2::Engine engine = io.Open(file, Mode::Write);
   engine.BeginStep();
-  engine.Put(variable, x.data(), Mode::Sync);
+  if (this_rank == 0) engine.Put(variable, x.data(), Mode::Sync);
   engine.EndStep();
   engine.Close();
 }
@@ -192,6 +207,14 @@ static void write_one(const std::string &kind, const std::string &file, const st
 static std::string contents(const std::string &path) {
   std::ifstream stream(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(stream), {});
+}
+
+/** All ranks read the file with these contents. */
+static std::string rejected(const std::string &path, const std::string &bytes, const std::string &file) {
+  barrier();
+  if (this_rank == 0) std::ofstream(path, std::ios::binary) << bytes;
+  barrier();
+  return thrown("fzgm: a block", [&] { read_one(file); });
 }
 
 static void damage(const std::string &kind, const std::string &file) {
@@ -206,16 +229,14 @@ static void damage(const std::string &kind, const std::string &file) {
     for (std::size_t i = begin; i < begin + block && i < whole.size(); i += i < begin + 20 ? 1 : 7) {
       std::string bad = whole;
       bad[i] = static_cast<char>(bad[i] ^ 0x55);
-      std::ofstream(path, std::ios::binary) << bad;
-      const std::string text = thrown("fzgm: a block", [&] { read_one(file); });
+      const std::string text = rejected(path, bad, file);
       if (i == begin || i == begin + 17) std::printf("  %s\n", text.c_str());
     }
     // Not files that end early: ADIOS2 waits for the rest. After a crash of the system the rest may be zeros.
     for (std::size_t kept = 0; kept < block; kept += kept < 20 ? 1 : 7) {
       std::string bad = whole;
       std::fill(bad.begin() + static_cast<std::ptrdiff_t>(begin + kept), bad.end(), '\0');
-      std::ofstream(path, std::ios::binary) << bad;
-      thrown("fzgm: a block", [&] { read_one(file); });
+      rejected(path, bad, file);
     }
   }
 }
@@ -233,7 +254,7 @@ static void wrong() {
   thrown("fzgm: the parameters are not for elements of type float", [&] { define({{"accuracy", "1"}, {"mode", "rel"}, {"preset", "high"}}); });
 }
 
-int main(int argc, char **argv) {
+static int run(int argc, char **argv) {
   const std::string action = argc > 1 ? argv[1] : "";
   if (action == "write" && argc == 4) write(argv[2], argv[3]);
   else if (action == "read" && argc == 3) read(argv[2]);
@@ -242,4 +263,17 @@ int main(int argc, char **argv) {
   else if (action == "wrong" && argc == 2) wrong();
   else return std::fprintf(stderr, "usage: see the source\n"), 2;
   return 0;
+}
+
+int main(int argc, char **argv) {
+#if ADIOS2_USE_MPI
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &this_rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &all_ranks);
+#endif
+  const int code = run(argc, argv);
+#if ADIOS2_USE_MPI
+  MPI_Finalize();
+#endif
+  return code;
 }

@@ -45,6 +45,11 @@ for engine in BP4 BP5; do
 done
 "$tree/round_trip" wrong >/dev/null
 ok "BP4 and BP5 in C++: every type, bounds, steps, blocks, damage, a reader without the plugin, wrong parameters"
+for engine in BP4 BP5; do
+  "$tree/amr" plot.bp $engine >out || fail "the example of an adaptive mesh: $(cat out)"
+  rm -r plot.bp
+  ok "patches of an adaptive mesh, $(tail -n 1 out)"
+done
 "$tree/example" >out && "$python" example.py >>out
 ok "the examples of docs/adios2.md: $(tr '\n' ' ' <out)"
 "$python" "$here/test_adios2.py" "$tree/round_trip"
