@@ -12,6 +12,7 @@ import glob
 import html
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -69,7 +70,7 @@ def texts(package):
     """Returns name and text of each license file of a crate."""
     folder = os.path.dirname(package["manifest_path"])
     names = sorted(name for name in os.listdir(folder) if LICENSE_FILE.match(name) and os.path.isfile(os.path.join(folder, name)))
-    found = [(name, open(os.path.join(folder, name), encoding="utf-8").read().strip()) for name in names]
+    found = [(name, pathlib.Path(folder, name).read_text("utf-8").strip()) for name in names]
     if not found:
         sys.exit(f"crates.py: {package['name']} {package['version']} has no license file, so the packages would lack its text; use another version of the crate")
     return found
@@ -80,7 +81,7 @@ def standard_library():
     pages = glob.glob(os.path.join(run("rustc", "--print", "sysroot").strip(), "share/doc/rust/COPYRIGHT-library.html"))
     if not pages:
         return "This installation of Rust has no notices of its standard library. It is licensed under MIT or Apache-2.0, at your option;\nsee https://www.rust-lang.org/policies/licenses.\n"
-    page = re.sub(r"<(style|head).*?</\1>", "", open(pages[0], encoding="utf-8").read(), flags=re.S)
+    page = re.sub(r"<(style|head).*?</\1>", "", pathlib.Path(pages[0]).read_text("utf-8"), flags=re.S)
     text = html.unescape(re.sub(r"<[^>]*>", "", page))
     return re.sub(r"\n\s*\n+", "\n\n", re.sub(r"[ \t]+\n", "\n", text)).strip() + "\n"
 

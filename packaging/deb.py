@@ -11,6 +11,7 @@ import fnmatch
 import gzip
 import hashlib
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -119,7 +120,7 @@ def control(stanza, version, architecture, root, elf):
         file.writelines(f"{name}: {value}\n" for name, value in fields.items() if value)
     with open(os.path.join(debian, "md5sums"), "w", encoding="utf-8") as file:
         for path in plain:
-            file.write(f"{hashlib.md5(open(path, 'rb').read()).hexdigest()}  {os.path.relpath(path, root)}\n")
+            file.write(f"{hashlib.md5(pathlib.Path(path).read_bytes()).hexdigest()}  {os.path.relpath(path, root)}\n")
     if stanza["Package"] == "libfzgm0":
         with open(os.path.join(debian, "triggers"), "w", encoding="utf-8") as file:
             file.write("activate-noawait ldconfig\n")
@@ -140,6 +141,12 @@ def package(stanza, files, links, stage, licenses, out, epoch):
         for place, target in links:
             os.makedirs(os.path.dirname(os.path.join(root, "usr", place)), exist_ok=True)
             os.symlink(target, os.path.join(root, "usr", place))
+        for file in files:
+            # Manual pages are compressed in packages.
+            if file.startswith("share/man/"):
+                page = os.path.join(root, "usr", file)
+                compressed(page + ".gz", read(page))
+                os.remove(page)
         documents(os.path.join(root, "usr/share/doc", name), licenses, epoch)
         elf = [os.path.join(root, "usr", file) for file in files if is_elf(os.path.join(root, "usr", file))]
         programs = {path for path in elf if os.sep + "bin" + os.sep in path}
