@@ -4,11 +4,12 @@
 #
 #   tests/packaging/release.sh <folder with the files> [<root>,…]
 #
-# Roots: bare (a minimal Debian, no compiler), tools (with a C compiler, Python, and h5py of Debian), source (with Rust of this machine).
+# Roots: bare (a minimal Debian, no compiler), tools (with a C compiler, Python, and h5py of Debian), source (with Rust of this machine). recipes runs
+# the recipes of packaging/ on the source archive, on this machine.
 . "$(dirname "$0")/../../scripts/lib.sh"
 out=$(realpath "$1")
 wanted=${2:-all}
-[ "$wanted" != all ] || wanted=bare,tools,source
+[ "$wanted" != all ] || wanted=bare,tools,source,recipes
 [ "$(id -u)" = 0 ] || die "needs root: chroot"
 need debootstrap debootstrap python3 python3
 mkdir -p build/chroots
@@ -212,6 +213,8 @@ root_source() {
   [ -z "$(inside find /usr/local -type f)" ] || fail "uninstall leaves files in /usr/local"
   ok "source archive: nothing is left"
 }
+
+root_recipes() { bash tests/packaging/recipes.sh "$out/$(basename "$out").tar.gz"; }
 
 for name in ${wanted//,/ }; do
   say "root $name"

@@ -75,6 +75,21 @@ def spack():
     return module, declared
 
 
+def run_spack_recipe():
+    module, declared = spack()
+    with contextlib.ExitStack() as stack:
+        sys.modules.update({"spack": types.ModuleType("spack"), "spack.package": module})
+        stack.callback(lambda: [sys.modules.pop(name) for name in ("spack", "spack.package")])
+        names = {}
+        exec(compile(read("packaging/spack/package.py"), "package.py", "exec"), names)
+    return names, declared
+
+
+def fzgm_of_spack():
+    """The class of the recipe, for tests/packaging/recipes.sh."""
+    return run_spack_recipe()[0]["Fzgm"]
+
+
 class Environment(dict):
     def set(self, name, value):
         self[name] = value
@@ -84,12 +99,7 @@ class Environment(dict):
 
 class Recipes(unittest.TestCase):
     def test_spack(self):
-        module, declared = spack()
-        with contextlib.ExitStack() as stack:
-            sys.modules.update({"spack": types.ModuleType("spack"), "spack.package": module})
-            stack.callback(lambda: [sys.modules.pop(name) for name in ("spack", "spack.package")])
-            names = {}
-            exec(compile(read("packaging/spack/package.py"), "package.py", "exec"), names)
+        names, declared = run_spack_recipe()
         recipe = names["Fzgm"]
         self.assertEqual(sorted(declared["variant"]), ["adios2", "cuda", "hdf5", "python", "shared", "static", "tools"])
         self.assertTrue(all(v["description"] for v in declared["variant"].values()))
