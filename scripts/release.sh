@@ -8,7 +8,7 @@
 #   scripts/release.sh --twice         makes everything again in another folder, and compares the bytes
 #   scripts/release.sh --work=DIR      the folder of builds, build/release by default
 #
-# Times in the files are those of the commit. A second run compiles only what has changed.
+# FZGM_CUDA_ARCHS replaces the architectures with machine code, which are 80, 90, and 100 as far as nvcc has them. Times in the files are those of the commit. A second run compiles only what has changed.
 . "$(dirname "$0")/lib.sh"
 cpu='' test='' twice='' work=$root/build/release parts=source,tarballs,debs,python,crates
 for option in "$@"; do
@@ -63,15 +63,14 @@ compile() {
   local plugin=OFF
   if [ "$1" = cpu ]; then
     export FZGM_CUDA=off
-    unset FZGM_CUDA_ARCHS
   else
     # Machine code for the architectures of data centers that this nvcc has.
     [ -n "${NVCC:-}" ] || bash scripts/setup-nvcc.sh
     NVCC=${NVCC:-$(echo "$root"/.nvcc/lib/python3*/site-packages/nvidia/cu13/bin/nvcc)}
-    export NVCC FZGM_CUDA=require FZGM_CUDA_ARCHS=${archs:-$(architectures)}
+    export NVCC FZGM_CUDA=require FZGM_CUDA_ARCHS=${FZGM_CUDA_ARCHS:-$(architectures)}
     plugin=ON
   fi
-  say "build, $1${FZGM_CUDA_ARCHS:+: $FZGM_CUDA_ARCHS}"
+  say "build, $1"
   # The debug information is split from the libraries below.
   cmake -S "$sources" -B "$build" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_INSTALL_PREFIX=/usr -DFZGM_BUILD_HDF5=ON \
     -DFZGM_HDF5_CUDA=$plugin >"$work/cmake.log" || { cat "$work/cmake.log"; die "cmake does not configure"; }
@@ -81,7 +80,7 @@ compile() {
 
 architectures() {
   local arch found=()
-  for arch in 80 90 100; do "$NVCC" --list-gpu-arch | grep -qx "compute_$arch" && found+=($arch); done
+  for arch in 80 90 100; do "$NVCC" --list-gpu-arch | grep -x "compute_$arch" >/dev/null && found+=($arch); done
   (IFS=, && echo "${found[*]}")
 }
 
@@ -121,7 +120,7 @@ part_tarballs() {
 
 # One kind: packages with kernels run on every machine.
 part_debs() {
-  [ -n "$cpu" ] && compile cpu || compile cuda
+  if [ -n "$cpu" ]; then compile cpu; else compile cuda; fi
   install "lib/$(gcc -print-multiarch)" "$work/stage"
   mkdir -p "$out/debian"
   python3 "$sources/packaging/deb.py" "$work/stage" "$work/LICENSES.txt" "$out/debian"
@@ -131,7 +130,8 @@ part_debs() {
 part_python() {
   local cuda=--cuda
   [ -z "$cpu" ] || cuda=
-  (cd "$sources" && env -u FZGM_CUDA_ARCHS bash scripts/wheel.sh $cuda --sdist)
+  # wheel.sh chooses the architectures, because the size of a wheel is limited.
+  (cd "$sources" && env -u FZGM_CUDA -u FZGM_CUDA_ARCHS bash scripts/wheel.sh $cuda --sdist)
   mkdir -p "$out/python"
   cp "$sources"/build/wheels/* "$out/python/"
 }

@@ -28,7 +28,7 @@ class Fzgm(CMakePackage, CudaPackage, PythonExtension):
     depends_on("cmake@3.18:", type="build")
     depends_on("rust@1.85:", type="build")
     # nvcc alone: the driver is opened when the library runs, and nothing of CUDA is linked.
-    depends_on("cuda@12:", type="build", when="+cuda")
+    depends_on("cuda@12.4:", type="build", when="+cuda")
     depends_on("cxx", type="build", when="+cuda")
     # The plugin is opened by HDF5 and not linked with it.
     depends_on("hdf5@1.10:", type="run", when="+hdf5")
