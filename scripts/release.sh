@@ -3,7 +3,7 @@
 #
 #   scripts/release.sh                 the files, with kernels for NVIDIA GPUs
 #   scripts/release.sh --cpu           the files without kernels, for a machine without nvcc
-#   scripts/release.sh --only=PART,…   some parts: source, tarballs, debs, python, crates
+#   scripts/release.sh --only=PART,…   some parts, beside the files that are there: source, tarballs, debs, python, crates
 #   scripts/release.sh --test[=ROOT,…] installs and tries each file in a Debian 12 root; see tests/packaging/release.sh
 #   scripts/release.sh --twice         makes everything again in another folder, and compares the bytes
 #   scripts/release.sh --work=DIR      the folder of builds, build/release by default
@@ -14,7 +14,7 @@ cpu='' test='' twice='' work=$root/build/release parts=source,tarballs,debs,pyth
 for option in "$@"; do
   case $option in
     --cpu) cpu=1 ;;
-    --only=*) parts=${option#--only=} ;;
+    --only=*) only=1 parts=${option#--only=} ;;
     --test) test=all ;;
     --test=*) test=${option#--test=} ;;
     --twice) twice=1 ;;
@@ -35,7 +35,7 @@ need_rust
 need objcopy binutils dpkg-deb dpkg xz xz-utils python3 python3
 sources=$work/source build=$work/build
 mkdir -p "$work" "$sources"
-rm -rf "$out"
+[ -n "${only:-}" ] || rm -rf "$out"
 mkdir -p "$out"
 
 # The tree of the commit. git writes only files that have changed, so that a second run compiles only these.

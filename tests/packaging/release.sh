@@ -167,6 +167,7 @@ with h5py.File("/tmp/t.h5") as file:
 
 # The wheel in an environment, without a network inside: pip of this machine fetches numpy and h5py.
 python_root() {
+  [ -d "$out/python" ] || { printf 'SKIPPED: the wheel (%s has no folder python)\n' "$out"; return 0; }
   local wheels=$place/wheels wheel
   wheel=$(ls "$out"/python/*.whl)
   mkdir -p "$wheels"
