@@ -24,7 +24,7 @@ cleanup() {
 
 ok() { printf 'ok  %s\n' "$*"; }
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
-inside() { chroot "$system" env -i PATH=/usr/bin:/usr/sbin:/bin:/sbin HOME=/root LC_ALL=C.UTF-8 "$@"; }
+inside() { chroot "$system" env -i PATH=/usr/bin:/usr/sbin:/bin:/sbin HOME=/root LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 "$@"; }
 # Folders that have no place in a comparison: logs, lists, and caches of dpkg, apt, and the loader.
 listing() {
   (cd "$system" && find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./var/log -o -path ./var/cache -o -path ./var/lib/dpkg \
@@ -86,9 +86,9 @@ field() { inside sh -c 'head -c 1000000 /usr/bin/perl > /tmp/field.u8'; }
 
 command_line() { # <program>
   inside "$1" --version \
-    && inside "$1" compress --dtype u8 --dims 1000000 --lossless /tmp/field.u8 -o /tmp/field.fzm \
+    && inside "$1" compress --force --dtype u8 --dims 1000000 --lossless /tmp/field.u8 -o /tmp/field.fzm \
     && inside "$1" info /tmp/field.fzm \
-    && inside "$1" decompress /tmp/field.fzm -o /tmp/back.u8 \
+    && inside "$1" decompress --force /tmp/field.fzm -o /tmp/back.u8 \
     && inside cmp /tmp/field.u8 /tmp/back.u8
 }
 
@@ -122,7 +122,8 @@ root_tools() {
   local file prefix
   image tools gcc libc6-dev pkg-config python3-h5py python3-venv hdf5-tools perl gdb
   fresh tools
-  sed -n '/^## C$/,/^## /p' docs/quickstart.md | sed -n '/^```c$/,/^```$/p' | sed '/^```/d' >"$system/tmp/quickstart.c"
+  # The first program below the heading.
+  awk '/^## C$/ { below = 1 } inside && /^```$/ { exit } inside { print } below && /^```c$/ { inside = 1 }' docs/quickstart.md >"$system/tmp/quickstart.c"
   cp tests/c/twenty.c "$system/tmp/"
   listing >"$place/before"
   cp "$out"/debian/*.deb "$system/tmp/in/"
@@ -133,7 +134,6 @@ root_tools() {
   try "h5py finds the filter in the plugin folder" inside python3 -c "$h5py"
   try "h5dump reads the file" inside sh -c 'h5dump -d t -s 0,0 -c 1,4 /tmp/t.h5'
   try "the module fzgm_hdf5 finds the plugin" inside python3 -c 'import fzgm_hdf5; print(fzgm_hdf5.plugin_folder()); fzgm_hdf5.load()'
-  inside rm -rf /usr/lib/python3/dist-packages/__pycache__/fzgm_hdf5.cpython-311.pyc
   try "dpkg --purge" inside dpkg --purge fzgm hdf5-fzgm libfzgm-dev libfzgm0
   removed "packages"
 
@@ -143,7 +143,7 @@ root_tools() {
     tar -C "$system/opt" --no-same-owner -xzf "$file"
     try "the quick start with $prefix" inside sh -c "cd /tmp && export PKG_CONFIG_PATH=$prefix/lib/pkgconfig && gcc -std=c11 quickstart.c \
       \$(pkg-config --cflags --libs fzgm) -lm -Wl,-rpath,$prefix/lib -o quickstart && ./quickstart"
-    try "h5py with its filter" inside env HDF5_PLUGIN_PATH="$prefix/lib/fzgm/hdf5" PYTHONPATH="$prefix/share/fzgm/python" PYTHONDONTWRITEBYTECODE=1 python3 -c "$h5py"
+    try "h5py with its filter" inside env HDF5_PLUGIN_PATH="$prefix/lib/fzgm/hdf5" PYTHONPATH="$prefix/share/fzgm/python" python3 -c "$h5py"
     # The symbols of the archive with debug information belong to these libraries.
     tar -C "$system/opt" --no-same-owner -xzf "${file%.tar.gz}-debug.tar.gz"
     try "gdb finds the lines of its library" inside sh -c "cd /tmp && gdb -batch -iex 'set debug-file-directory $prefix-debug/lib/debug' \
@@ -176,7 +176,7 @@ python_root() {
   inside python3 -m venv /tmp/venv
   (cd "$system/tmp/venv" && find . | sort) >"$place/venv-before"
   try "pip install of the wheel ($(kib "$wheel") KiB), numpy, and h5py" inside /tmp/venv/bin/pip install --quiet --no-compile --no-index --find-links /tmp/in "fzgm[hdf5]"
-  try "numpy and h5py with the wheel" inside env PYTHONDONTWRITEBYTECODE=1 /tmp/venv/bin/python -c '
+  try "numpy and h5py with the wheel" inside /tmp/venv/bin/python -c '
 import fzgm, fzgm.hdf5, h5py, numpy as np
 x = np.random.default_rng(1).normal(size=(200, 300)).cumsum(-1).astype("f4")
 assert fzgm.compare(x, fzgm.decompress(fzgm.compress(x, error_bound=1e-3, preset="high")), error_bound=1e-3).kept
