@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The commands of the recipes for Spack, conda, and vcpkg on a source archive: configured, built, and installed with the variants hdf5, python,
-# and adios2, in a prefix for each, where a program in C and h5py use the result. The library is compiled with few optimizations.
+# and adios2, in a prefix for each, where a program in C and h5py use the result. The library is compiled once, without optimizations.
 #
 #   tests/packaging/recipes.sh <source archive>
 . "$(dirname "$0")/../../scripts/lib.sh"
@@ -13,17 +13,22 @@ venv build/recipes-venv 'maturin>=1.7,<2' numpy h5py py-rattler-build
 work=$PWD/build/recipes
 rm -rf "$work"
 mkdir -p "$work" build/recipes-cargo
-export FZGM_CUDA=off CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+export FZGM_CUDA=off CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_DEBUG=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 export PATH=$PWD/build/recipes-venv/bin:$PATH
 adios=$(build/adios2-venv/bin/python -c 'import adios2, os; print(os.path.dirname(adios2.__file__))')
 export ADIOS2_DIR=$adios/cmake/adios2
 ok() { printf 'ok  %s\n' "$*"; }
 
-# sources <recipe>: the archive, unpacked for a recipe. All recipes share what cargo compiles.
-sources() {
-  mkdir -p "$work/$1/build"
-  tar -C "$work/$1" --strip-components=1 -xzf "$archive"
-  ln -s "$root/build/recipes-cargo" "$work/$1/build/cargo"
+# One folder of sources and one of cargo: cargo compiles once for all recipes.
+tar -C "$work" -xzf "$archive"
+source=$(echo "$work"/fzgm-*)
+export CARGO_TARGET_DIR=$root/build/recipes-cargo/python
+
+# tree <folder>: a build tree of CMake.
+tree() {
+  rm -rf "$1"
+  mkdir -p "$1"
+  ln -s "$root/build/recipes-cargo" "$1/cargo"
 }
 
 # uses <prefix>: the library, the filter, the operator, and the package are there and work.
@@ -41,7 +46,7 @@ PYTHON
 
 spack() {
   local prefix=$work/spack-prefix arguments
-  sources spack
+  tree "$work/spack"
   mapfile -t arguments < <(python -B - <<'PYTHON'
 import sys
 sys.path.insert(0, "tests/packaging")
@@ -51,23 +56,22 @@ for argument in test_recipes.fzgm_of_spack()(hdf5=True, adios2=True, python=True
 PYTHON
   )
   # The stand-in names a cargo that is not there; Spack would name its own.
-  cmake -S "$work/spack" -B "$work/spack/build" -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_LIBDIR=lib "${arguments[@]}" -DFZGM_CARGO="$(command -v cargo)"
-  cmake --build "$work/spack/build"
-  cmake --install "$work/spack/build"
-  (cd "$work/spack/python" && CARGO_TARGET_DIR=$root/build/recipes-cargo/python \
-    python -m pip install --quiet --no-deps --no-build-isolation --no-index --ignore-installed --prefix "$prefix" .)
+  cmake -S "$source" -B "$work/spack" -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_LIBDIR=lib "${arguments[@]}" -DFZGM_CARGO="$(command -v cargo)"
+  cmake --build "$work/spack"
+  cmake --install "$work/spack"
+  (cd "$source/python" && python -m pip install --quiet --no-deps --no-build-isolation --no-index --ignore-installed --prefix "$prefix" .)
   uses "$prefix"
   PYTHONPATH=$(echo "$prefix"/lib/python3*/site-packages) python -c 'import fzgm; print(fzgm.__file__)'
 }
 
 conda() {
   local prefix=$work/conda-prefix part
-  sources conda
   for part in library hdf5 adios2 python; do
-    (cd "$work/conda" && PREFIX=$prefix CARGO_TARGET_DIR=$root/build/recipes-cargo/python CMAKE_ARGS="" bash "$root/packaging/conda/build.sh" $part)
+    tree "$source/build"
+    (cd "$source" && PREFIX=$prefix CMAKE_ARGS="" bash "$root/packaging/conda/build.sh" $part)
   done
   uses "$prefix"
-  [ -s "$work/conda/LICENSES.txt" ]
+  [ -s "$source/LICENSES.txt" ]
   # The real program reads the recipe; the packages that it requires are in a channel that the tests do not reach.
   python - <<'PYTHON'
 from rattler_build import Stage0Recipe, VariantConfig
@@ -82,14 +86,24 @@ PYTHON
 
 vcpkg() {
   local folder=$work/vcpkg
-  mkdir -p "$folder/build"
-  ln -s "$root/build/recipes-cargo" "$folder/build/cargo"
+  tree "$folder/build"
+  # The archive is unpacked already.
+  mkdir -p "$folder/source"
+  ln -s "$source" "$folder/source/"
   cmake -DARCHIVE="$archive" -DFEATURES=tools,hdf5,adios2 -DWORK="$folder" -DROOT="$root" -P tests/packaging/vcpkg.cmake
   uses "$folder/package"
 }
 
 for recipe in spack conda vcpkg; do
   started=$SECONDS
-  ("$recipe") >"$work/$recipe.log" 2>&1 || { tail -n 30 "$work/$recipe.log"; die "the recipe for $recipe fails"; }
+  # Beside ||, a function would go on behind a command that fails.
+  set +e
+  (
+    set -e
+    "$recipe"
+  ) >"$work/$recipe.log" 2>&1
+  code=$?
+  set -e
+  [ $code = 0 ] || { tail -n 30 "$work/$recipe.log"; die "the recipe for $recipe fails"; }
   ok "$recipe, $((SECONDS - started)) s"
 done
