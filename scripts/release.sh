@@ -141,7 +141,8 @@ part_crates() {
   local crate
   (cd "$sources" && FZGM_CUDA=off CARGO_TARGET_DIR=$work/crates cargo publish --dry-run --locked --allow-dirty --quiet -p fzgm -p fzgm-cli -p fzgm-hdf5)
   mkdir -p "$out/crates"
-  for crate in fzgm fzgm-cli fzgm-hdf5; do cp "$work/crates/package/$crate-$version.crate" "$out/crates/"; done
+  # cargo leaves the archives of a trial below the folder of packages.
+  for crate in fzgm fzgm-cli fzgm-hdf5; do cp "$(find "$work/crates/package" -name "$crate-$version.crate" -print -quit)" "$out/crates/"; done
 }
 
 python3 "$sources/packaging/crates.py" licenses "$work/LICENSES.txt"
