@@ -96,7 +96,7 @@ vcpkg() {
 
 for recipe in spack conda vcpkg; do
   started=$SECONDS
-  # Beside ||, a function would go on behind a command that fails.
+  # Beside ||, a failed command would not end a function.
   set +e
   (
     set -e
