@@ -279,7 +279,7 @@ under_valgrind() {
 # The independent decoder in Python, against the same containers; the recipes for Spack and conda; tables and picture of docs/measurements.md.
 part_python() {
   need python3 python3
-  python3 -c 'import jinja2, yaml' 2>/dev/null || packages python3-jinja2 python3-yaml # as the recipes are written
+  python3 -c 'import yaml' 2>/dev/null || packages python3-yaml # as the recipe for conda is written
   local suite
   for suite in reference packaging figures; do beside "tests/$suite" python3 -m unittest discover -s tests/$suite -t tests/$suite; done
   settled

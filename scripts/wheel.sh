@@ -68,6 +68,7 @@ strip -o python/package/fzgm/plugin/libh5fzgm.so "$plugin"
 
 say "the wheel"
 rm -rf build/wheels
+[ "$profile" = checked ] || python3 packaging/crates.py licenses python/package/fzgm/LICENSES.txt
 zig=()
 [ "$profile" = checked ] || zig=(--zig --compatibility "manylinux_${glibc/./_}" --target "$target")
 maturin build "${build[@]}" "${zig[@]}" -m python/Cargo.toml -o build/wheels

@@ -1,12 +1,10 @@
 //! `fzgm hdf5`: converts a bound to cd_values of the HDF5 filter, and describes cd_values. The program does not contain HDF5 and
 //! cannot read HDF5 files.
 
-#[path = "../../hdf5-filter/src/element.rs"]
+// Links to the sources of the filter, which an archive of the crate contains as files.
 #[allow(dead_code, reason = "only the plugin uses the other functions")]
 mod element;
-#[path = "../../hdf5-filter/src/presets.rs"]
 mod presets;
-#[path = "../../hdf5-filter/src/words.rs"]
 #[allow(dead_code, reason = "only the plugin uses the other functions")]
 mod words;
 

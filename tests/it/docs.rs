@@ -196,11 +196,11 @@ fn recipes_are_of_this_version() {
     let manifest: toml::Table = read("Cargo.toml").parse().expect("toml");
     let version = manifest["package"]["version"].as_str().expect("a version");
     let rust = manifest["package"]["rust-version"].as_str().expect("a version");
-    let (spack, conda) = (read("packaging/spack/package.py"), read("packaging/conda/meta.yaml"));
+    let (spack, conda) = (read("packaging/spack/package.py"), read("packaging/conda/recipe.yaml"));
     for (recipe, line) in [
         (&spack, format!("    version(\"{version}\"")),
         (&spack, format!("depends_on(\"rust@{rust}:\"")),
-        (&conda, format!("{{% set version = \"{version}\" %}}")),
+        (&conda, format!("  version: \"{version}\"\n")),
     ] {
         assert!(recipe.contains(&line), "no `{line}`");
     }

@@ -75,7 +75,8 @@ impl Driver {
             Ok(()) => Ok(library as Handle),
             Err(Error::Device { code: INVALID | OTHER_DEVICE | NEWER, text, .. }) => {
                 Err(Error::NoDevice(format!(
-                    "this device or driver cannot run the kernels of this build ({text}); required are driver 580 or later and compute capability 8.0 or later"
+                    "this device or driver cannot run the kernels of this build ({text}); required are compute capability 8.0 or later, and driver 580 or later for kernels of nvcc 13, 525 or later for kernels of nvcc 12; this build has {}",
+                    env!("FZGM_BACKENDS")
                 )))
             }
             Err(other) => Err(other),

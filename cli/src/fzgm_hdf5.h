@@ -1,0 +1,1 @@
+../../hdf5-filter/fzgm_hdf5.h

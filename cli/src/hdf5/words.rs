@@ -1,0 +1,1 @@
+../../../hdf5-filter/src/words.rs
