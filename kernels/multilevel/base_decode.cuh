@@ -5,18 +5,23 @@
 
 namespace fz {
 namespace multilevel {
-template <class T> struct BaseRoom {
+template <class T> struct __align__(16) BaseRoom {
+  // The rings of warps that do not decode are not used.
+  union {
+    DecoderSet set;
+    RunRing idle[8];
+  };
   // Points of a pass contain their predictions until they are decoded.
-  T grid[BASE_POINTS];
+  T grid[BASE_POINTS], quotients[SYMBOLS];
   // For each point of a pass its place in the grid, and its context from bit 12 on.
   uint16_t points[BASE_POINTS / 2];
 };
 static_assert(BASE_POINTS <= 1 << 12 && CONTEXTS <= 1 << 4, "a point has 16 bits");
 
 // Decodes a step of roots. `before` is the quotient of the root before, and becomes that of the last root.
-template <class T> FZ_DEV T decode_root(RunDecoder& run, const DecoderSet& set, const Patterns& patterns, const Predictor<T>& of, bool live, uint32_t& before) {
+template <class T> FZ_DEV T decode_root(RunDecoder& run, const DecoderSet& set, const State& state, const Predictor<T>& of, bool live, uint32_t& before) {
   const uint32_t lane = threadIdx.x & 31;
-  const Decoded d = decode_token(run, set.table(0), patterns, live, Num<T>::BITS);
+  const Decoded d = decode_token(run, set.table(0), state, live, Num<T>::BITS);
   // Quotients are sums of differences, which start from 0 at an exact value.
   const uint32_t own = live && !d.exact ? (uint32_t)unzigzag(d.u) : 0, upto = warp_sum_to(own);
   const uint32_t exact = __ballot_sync(ALL, live && d.exact) & (0xffffffffu >> (31 - lane));
@@ -26,14 +31,14 @@ template <class T> FZ_DEV T decode_root(RunDecoder& run, const DecoderSet& set, 
   return d.exact ? Num<T>::value(d.bits) : Num<T>::fma(Num<T>::integer((int32_t)q), of.step, of.center);
 }
 
-template <class T> FZ_DEV void decode_roots(RunDecoder& run, const DecoderSet& set, const Patterns& patterns, const Predictor<T>& of, const BaseGrid& grid, T* values) {
+template <class T> FZ_DEV void decode_roots(RunDecoder& run, const DecoderSet& set, const State& state, const Predictor<T>& of, const BaseGrid& grid, T* values) {
   const uint32_t lane = threadIdx.x & 31, roots = grid.shape.roots();
   uint32_t carry = 0;
 #pragma unroll 1
   for (uint32_t from = 0; from < roots; from += STEP) {
     const uint32_t i = from + lane;
     const bool live = i < roots;
-    const T value = decode_root(run, set, patterns, of, live, carry);
+    const T value = decode_root(run, set, state, of, live, carry);
     if (live) values[grid.root(i)] = value;
   }
   __syncwarp();
@@ -47,12 +52,16 @@ template <class T> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& m
   const uint32_t lane = threadIdx.x & 31, ends = plan.base_ends;
   const bool decodes = threadIdx.x < 32;
   const Predictor<T> of(p.threshold, m);
-  const Patterns patterns(*memory.state);
-  const DecoderSet& set = memory.set(0, 0);
+  const State& state = *memory.state;
+  const DecoderSet& set = room.set;
   const BaseGrid grid(shape, ends);
   T* coarse = ends > 0 ? Buffers<T>(memory.values, p).level(ends) : nullptr;
-  RunDecoder run(run_words(a, memory, memory.state->of[0], 0), ring);
-  if (decodes) decode_roots(run, set, patterns, of, grid, room.grid);
+  RunDecoder run(run_words(a, memory, memory.state->of[0], 0), decodes ? ring : room.idle[threadIdx.x >> 5]);
+  __syncthreads();
+  copy_set(room.set, memory.set(0, 0));
+  fill_quotients(room.quotients);
+  __syncthreads();
+  if (decodes) decode_roots(run, set, state, of, grid, room.grid);
   __syncthreads();
 #pragma unroll 1
   for (uint32_t level = plan.levels; level > ends; level--) {
@@ -72,13 +81,19 @@ template <class T> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& m
         room.points[i] = (uint16_t)(place | guess.context << 12);
       }
       __syncthreads();
+      // The point of the next step and its table are loaded before they are required. Lanes without a point have the first one.
+      uint32_t point = room.points[lane < count ? lane : 0], table = set.place[point >> 12];
 #pragma unroll 1
       for (uint32_t from = 0; decodes && from < count; from += STEP) {
+        const uint32_t place = point & (BASE_POINTS - 1), next = from + STEP + lane;
+        const uint32_t ahead = room.points[next < count ? next : 0], table_ahead = set.place[ahead >> 12];
         const bool live = from + lane < count;
-        const uint32_t point = room.points[live ? from + lane : 0], place = point & (BASE_POINTS - 1);
-        const Predicted<T> guess = {room.grid[place], point >> 12};
-        const T value = decode_value(run, set.table(guess.context), patterns, of, guess, room.grid[place - left], live);
+        // Another lane may write the place of a lane without a point.
+        const T guess = live ? room.grid[place] : T(0);
+        const T value = decode_value(run, set.at(table), state, room.quotients, of.step, guess, point >> 12 == FILL2, room.grid[place - left], live);
         if (live) room.grid[place] = value;
+        point = ahead;
+        table = table_ahead;
       }
       __syncthreads();
     }
@@ -88,8 +103,7 @@ template <class T> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& m
     if (ends > 0) coarse[grid.known(i)] = room.grid[i];
     else target.put(i, room.grid[i]);
   }
-  const bool bad = __any_sync(ALL, run.bad);
-  return !decodes || (run.is_finished() && !bad);
+  return run.is_finished() || !decodes;
 }
 }  // namespace multilevel
 }  // namespace fz

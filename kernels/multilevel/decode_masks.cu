@@ -23,11 +23,19 @@ FZ_DEV bool decode_mask_run(const Args& a, const DecoderMemory& memory, uint32_t
     mask = layout.classes || row % 2 == 0 ? symbol & 15 : mask | (symbol & 15) << 4;
     if (layout.classes || row % 2 == 1) masks[batch] = (uint8_t)mask;
   }
-  const bool bad = __any_sync(ALL, run.bad);
-  return run.is_finished() && !bad;
+  return run.is_finished();
 }
 
-template <class T> FZ_DEV void decode_masks(const Args& a, BaseRoom<T>& room, RunRing* rings) {
+// The first block has a base section, and others have mask runs.
+template <class T> union MaskRoom {
+  struct {
+    BaseRoom<T> base;
+    RunRing ring;
+  };
+  RunRing rings[8];
+};
+
+template <class T> FZ_DEV void decode_masks(const Args& a, MaskRoom<T>& room) {
   const MultilevelParams& p = params<MultilevelParams>(a);
   const DecoderMemory memory(a, p);
   if (!is_open(a, memory, p)) return;
@@ -35,14 +43,14 @@ template <class T> FZ_DEV void decode_masks(const Args& a, BaseRoom<T>& room, Ru
   const uint32_t warp = threadIdx.x >> 5;
   bool good = true;
   if (blockIdx.x == 0) {
-    if (plan.of[0].kind == BASE) good = decode_base<T>(a, memory, p, room, rings[warp]);
+    if (plan.of[0].kind == BASE) good = decode_base<T>(a, memory, p, room.base, room.ring);
   } else {
     const uint32_t warps = (gridDim.x - 1) * (blockDim.x >> 5);
     uint32_t number = (blockIdx.x - 1) * (blockDim.x >> 5) + warp, before = 0;
 #pragma unroll 1
     for (uint32_t k = 0; k < plan.sections; k++) {
       const uint32_t own = memory.state->of[k].mask_runs;
-      for (; number < before + own; number += warps) good = decode_mask_run(a, memory, k, number - before, rings[warp]) && good;
+      for (; number < before + own; number += warps) good &= decode_mask_run(a, memory, k, number - before, room.rings[warp]);
       before += own;
     }
   }
@@ -53,10 +61,9 @@ template <class T> FZ_DEV void decode_masks(const Args& a, BaseRoom<T>& room, Ru
 
 #define MULTILEVEL_DECODE_MASKS(NAME, VALUE)                                                           \
   extern "C" __global__ void __launch_bounds__(256) multilevel_decode_masks_##NAME(FZ_ARGS) {          \
-    __shared__ fz::multilevel::BaseRoom<VALUE> room;                                                   \
-    __shared__ fz::multilevel::RunRing rings[8];                                                       \
+    __shared__ fz::multilevel::MaskRoom<VALUE> room;                                                   \
     if (fz::cancelled(a)) return;                                                                      \
-    fz::multilevel::decode_masks<VALUE>(a, room, rings);                                               \
+    fz::multilevel::decode_masks<VALUE>(a, room);                                                      \
   }
 MULTILEVEL_DECODE_MASKS(f32, float)
 MULTILEVEL_DECODE_MASKS(f64, double)

@@ -12,7 +12,7 @@ template <class T> FZ_DEV void decode_many_roots(const Args& a, RunRing* rings) 
   const Section& s = plan.of[0];
   const Coding& c = memory.state->of[0];
   const Predictor<T> of(p.threshold, metadata_of(a));
-  const Patterns patterns(*memory.state);
+  const State& state = *memory.state;
   const DecoderSet& set = memory.set(0, 0);
   const BaseGrid grid(plan.shape, plan.base_ends);
   T* known = Buffers<T>(memory.values, p).level(plan.base_ends);
@@ -30,11 +30,10 @@ template <class T> FZ_DEV void decode_many_roots(const Args& a, RunRing* rings) 
         if (!(mask >> j & 1)) continue;
         const uint32_t i = (batch * BATCH + j) * STEP + lane;
         uint32_t before = 0;
-        const T value = decode_root(run, set, patterns, of, i < s.count, before);
+        const T value = decode_root(run, set, state, of, i < s.count, before);
         if (i < s.count) known[grid.known(grid.root(i))] = value;
       }
-    const bool bad = __any_sync(ALL, run.bad);
-    good = run.is_finished() && !bad && good;
+    good &= run.is_finished();
   }
   const T none = Num<T>::fma(T(0), of.step, of.center);
 #pragma unroll 1

@@ -28,13 +28,11 @@ FZ_DEV Words run_words(const Args& a, const DecoderMemory& memory, const Coding&
   return {at + 2 * (c.at + memory.places[c.first_mask_run + number]), memory.sizes[c.first_mask_run + number]};
 }
 
-// Exact values by patterns.
-struct Patterns {
-  const uint64_t* pattern;
-  uint32_t count;
-  FZ_DEV explicit Patterns(const State& state) : pattern(state.pattern), count(state.patterns) {}
-};
-
+// All threads of a block copy the tables that there are.
+FZ_DEV void copy_set(DecoderSet& to, const DecoderSet& from) {
+  const uint32_t words = (offsetof(DecoderSet, of) + from.tables * sizeof(DecoderTable)) / 16;
+  for (uint32_t i = threadIdx.x; i < words; i += blockDim.x) reinterpret_cast<uint4*>(&to)[i] = reinterpret_cast<const uint4*>(&from)[i];
+}
 // The result of a lane: a code, or the bits of an exact value.
 struct Decoded {
   uint32_t u;
@@ -42,39 +40,44 @@ struct Decoded {
   uint64_t bits;
 };
 // A token that some lane has with many raw bits, or that is no code.
-FZ_DEV Decoded decode_long(RunDecoder& run, const Patterns& patterns, uint32_t t, uint32_t exact) {
+FZ_DEV Decoded decode_long(RunDecoder& run, const State& state, uint32_t t, uint32_t exact) {
   const uint64_t raw = run.raw(raw_bits(t, exact));
   if (t < PATTERN) return {code_of(t, (uint32_t)raw), false, 0};
   if (t == EXACT) return {0, true, raw};
   const uint32_t i = t - PATTERN;
-  run.bad |= i >= patterns.count;
-  return {0, true, i < patterns.count ? patterns.pattern[i] : 0};
+  run.bad |= i >= state.patterns;
+  return {0, true, i < state.patterns ? state.pattern[i] : 0};
 }
 // The code of a token with few raw bits.
 FZ_DEV uint32_t decode_short(RunDecoder& run, uint32_t t, uint32_t count) {
   const uint32_t raw = run.bits(count);
   return count ? (t < 32 ? 4 + (t & 3) : 2 + (t & 1)) << count | raw : t;
 }
-FZ_DEV Decoded decode_token(RunDecoder& run, const DecoderTable& table, const Patterns& patterns, bool live, uint32_t exact) {
+FZ_DEV Decoded decode_token(RunDecoder& run, const DecoderTable& table, const State& state, bool live, uint32_t exact) {
   uint32_t count;
   run.more();
   const uint32_t t = run.token(table, live, count);
-  if (__any_sync(ALL, count == LONG)) return decode_long(run, patterns, t, exact);
+  if (__any_sync(ALL, count == LONG)) return decode_long(run, state, t, exact);
   return {decode_short(run, t, count), false, 0};
 }
-// The value of a point that is predicted.
-template <class T> FZ_DEV T decode_value(RunDecoder& run, const DecoderTable& table, const Patterns& patterns, const Predictor<T>& of, Predicted<T> p, T b, bool live) {
+// The value of a point that is predicted. `fill` is true if its context is FILL2, and quotients[u] is the quotient of a code below 16.
+template <class T> FZ_DEV T decode_value(RunDecoder& run, const DecoderTable& table, const State& state, const T* quotients, T step, T p, bool fill, T b, bool live) {
   uint32_t count;
   run.more();
-  uint32_t u = run.token(table, live, count);
-  if (__any_sync(ALL, count > 0)) {
-    if (__any_sync(ALL, count == LONG)) {
-      const Decoded d = decode_long(run, patterns, u, Num<T>::BITS);
-      return d.exact ? Num<T>::value(d.bits) : of.restore(d.u, p, b);
-    }
-    u = decode_short(run, u, count);
+  uint32_t u = run.live_token(table, live, count);
+  if (__any_sync(ALL, count > 0 || fill)) {
+    Decoded d = {u, false, 0};
+    if (__any_sync(ALL, count == LONG)) d = decode_long(run, state, live ? u : 0, Num<T>::BITS);
+    else d.u = decode_short(run, u, count);
+    if (d.exact) return Num<T>::value(d.bits);
+    if (fill && d.u == 0) return b;
+    return Num<T>::fma(Num<T>::small_integer(unzigzag(d.u - fill)), step, p);
   }
-  return of.restore(u, p, b);
+  return Num<T>::fma(quotients[u], step, p);
+}
+// The quotients of codes without raw bits. The threads of a block must call the function.
+template <class T> FZ_DEV void fill_quotients(T* quotients) {
+  if (threadIdx.x < SYMBOLS) quotients[threadIdx.x] = Num<T>::integer(unzigzag(threadIdx.x));
 }
 }  // namespace multilevel
 }  // namespace fz

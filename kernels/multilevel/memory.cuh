@@ -45,7 +45,8 @@ struct DecoderSet {
   uint16_t place[CONTEXTS];
   uint32_t tables, pad[3];
   DecoderTable of[TABLES];
-  FZ_DEV const DecoderTable& table(uint32_t context) const { return *reinterpret_cast<const DecoderTable*>(reinterpret_cast<const uint8_t*>(of) + place[context]); }
+  FZ_DEV const DecoderTable& at(uint32_t bytes) const { return *reinterpret_cast<const DecoderTable*>(reinterpret_cast<const uint8_t*>(of) + bytes); }
+  FZ_DEV const DecoderTable& table(uint32_t context) const { return at(place[context]); }
 };
 static_assert(sizeof(DecoderSet) == DECODER_SET_BYTES, "as in Rust");
 

@@ -12,8 +12,11 @@
 
 namespace fz {
 namespace multilevel {
-// Returns the value of lane 0. The value must be the same in all lanes.
-FZ_DEV uint32_t uniform(uint32_t x) { return __shfl_sync(ALL, x, 0); }
+// Returns a value that is the same in all lanes, in a uniform register: branches that depend on it do not let lanes diverge, so that warp
+// operations behind them require fewer instructions.
+FZ_DEV uint32_t uniform(uint32_t x) { return __reduce_or_sync(ALL, x); }
+// The same for the value of lane `k`.
+FZ_DEV uint32_t uniform_of(uint32_t x, uint32_t k) { return uniform((threadIdx.x & 31) == k ? x : 0); }
 // Returns a value that the compiler keeps in a register, because computing it again would be slow.
 FZ_DEV uint32_t kept(uint32_t x) {
 #ifndef FZ_EMULATED

@@ -10,7 +10,7 @@ constexpr uint32_t TABLE_ROOM = 1024;
 
 struct SectionRoom {
   ReadSet sets[2];
-  uint16_t tables[TABLE_ROOM];
+  uint32_t tables[TABLE_ROOM / 2 + 2];
   uint64_t sums[32], before;
   uint32_t good, count;
 };
@@ -46,19 +46,25 @@ FZ_DEV bool read_fields(uint64_t most, const Words& words, const Section& s, Cod
 }
 
 // One thread reads the sets of tables of a section.
-FZ_DEV bool read_sets(const Words& tables, const Coding& c, SectionRoom& own) {
-  BitReader bits(tables);
+template <class Pairs> FZ_DEV bool read_sets(const Pairs& pair, const Coding& c, SectionRoom& own) {
+  BitReader<Pairs> bits(pair);
   if (!own.sets[0].read(bits) || (c.has_masks && !own.sets[1].read(bits))) return false;
-  return (bits.at + 15) / 16 == c.table_words;
+  return (bits.at() + 15) / 16 == c.table_words;
 }
 // All threads of a block must call the function.
 FZ_DEV void read_tables(const Words& words, const Coding& c, SectionRoom& own) {
   const Words far = words.from(c.head + ((uint64_t)own.count * c.width + 15) / 16, c.table_words);
-  const Words near = {reinterpret_cast<const uint8_t*>(own.tables), c.table_words};
   const bool fits = c.table_words <= TABLE_ROOM;
-  for (uint32_t i = threadIdx.x; fits && i < c.table_words; i += blockDim.x) own.tables[i] = (uint16_t)far[i];
+  const uint32_t pairs = fits ? (c.table_words + 1) / 2 : 0;
+  for (uint32_t i = threadIdx.x; i < pairs; i += blockDim.x) own.tables[i] = far.two(2 * i);
   __syncthreads();
-  if (threadIdx.x == 0) own.good = read_sets(fits ? near : far, c, own);
+  if (threadIdx.x == 0)
+    own.good = fits ? read_sets([&](uint64_t i) -> uint32_t { return i < pairs ? own.tables[i] : 0; }, c, own)
+                    : read_sets([&](uint64_t i) -> uint32_t { return far.two(2 * i); }, c, own);
+  __syncthreads();
+  if (!own.good) return;
+  const bool good = own.sets[0].decide() && (!c.has_masks || own.sets[1].decide());
+  if (!__syncthreads_and(good) && threadIdx.x == 0) own.good = 0;
   __syncthreads();
 }
 

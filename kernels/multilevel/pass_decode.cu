@@ -7,6 +7,7 @@ namespace multilevel {
 template <class T> struct __align__(16) PassRoom {
   static constexpr uint32_t WARPS = PASS_BYTES / 32 / sizeof(T);
   DecoderSet set;
+  T quotients[SYMBOLS];
   RunRing rings[WARPS];
   StagedTaps<T> taps[WARPS][2];
 };
@@ -29,12 +30,10 @@ template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom<T
     return;
   }
   const uint32_t number = plan.number[level][axis];
-  const DecoderSet& from = memory.set(number, 0);
-  // Only the tables that there are.
-  const uint32_t words = (offsetof(DecoderSet, of) + from.tables * sizeof(DecoderTable)) / 16;
-  for (uint32_t i = threadIdx.x; i < words; i += blockDim.x) reinterpret_cast<uint4*>(&room.set)[i] = reinterpret_cast<const uint4*>(&from)[i];
+  copy_set(room.set, memory.set(number, 0));
+  fill_quotients(room.quotients);
   __syncthreads();
-  const PassDecoder<T> decoder(a, p, memory, number, room.set);
+  const PassDecoder<T> decoder(a, p, memory, number, room.set, room.quotients);
   RunRing& ring = room.rings[threadIdx.x >> 5];
   StagedTaps<T>* taps = room.taps[threadIdx.x >> 5];
   const Target<T> array(output(a, 0), elements(p));

@@ -41,24 +41,24 @@ template <class T> struct RowTarget {
 struct QuietBatches {
   const Section& s;
   const uint8_t* masks;
-  uint32_t base, apart, own, pending;
-  FZ_DEV QuietBatches(const Section& section, const uint8_t* of, uint32_t warp, uint32_t warps) : s(section), masks(of), base(BATCH * warp), apart(BATCH * warps) { load(); }
+  uint32_t base, apart, batches, own, pending;
+  FZ_DEV QuietBatches(const Section& section, const uint8_t* of, uint32_t warp, uint32_t warps) : s(section), masks(of), base(BATCH * warp), apart(BATCH * warps), batches(uniform(section.batches)) { load(); }
   FZ_DEV void load() {
     const uint32_t lane = threadIdx.x & 31, batch = base + lane;
-    own = lane < BATCH && batch < s.batches ? s.all(batch) & ~masks[batch] : 0;
+    own = lane < BATCH && batch < batches ? s.all(batch) & ~masks[batch] : 0;
     pending = __ballot_sync(ALL, own != 0);
   }
   // The next batch and its quiet steps; false: there is none.
   FZ_DEV bool next(uint32_t& batch, uint32_t& mask) {
     while (pending == 0) {
       base += apart;
-      if (base >= uniform(s.batches)) return false;
+      if (base >= batches) return false;
       load();
     }
     const int k = __ffs((int)pending) - 1;
     pending &= pending - 1;
     batch = base + k;
-    mask = uniform(__shfl_sync(ALL, own, k));
+    mask = uniform_of(own, k);
     return true;
   }
 };
@@ -72,16 +72,20 @@ template <class T> struct PassDecoder {
   const Coding& c;
   const uint8_t* masks;
   const DecoderSet& set;
+  const T* quotients;
   const Known<T> known;
   const Predictor<T> of;
-  const Patterns patterns;
-  FZ_DEV PassDecoder(const Args& args, const MultilevelParams& p, const DecoderMemory& of_call, uint32_t number, const DecoderSet& tables)
-      : a(args), memory(of_call), shape(of_call.plan->shape), s(of_call.plan->of[number]), c(of_call.state->of[number]), masks(of_call.masks + of_call.plan->of[number].first_batch), set(tables),
-        known(Buffers<T>(of_call.values, p), of_call.plan->shape, of_call.plan->of[number].level), of(p.threshold, metadata_of(args)), patterns(*of_call.state) {}
+  FZ_DEV PassDecoder(const Args& args, const MultilevelParams& p, const DecoderMemory& of_call, uint32_t number, const DecoderSet& tables, const T* of_codes)
+      : a(args), memory(of_call), shape(of_call.plan->shape), s(of_call.plan->of[number]), c(of_call.state->of[number]), masks(of_call.masks + of_call.plan->of[number].first_batch), set(tables), quotients(of_codes),
+        known(Buffers<T>(of_call.values, p), of_call.plan->shape, of_call.plan->of[number].level), of(p.threshold, metadata_of(args)) {}
 
   FZ_DEV uint32_t warp() const { return uniform(threadIdx.x >> 5); }
-  // Warps by numbers, so that neighbors are in different blocks.
-  FZ_DEV uint32_t spread() const { return warp() * gridDim.x + blockIdx.x; }
+  // Warps by numbers, so that neighbors are in different blocks. Blocks that are a quarter of the grid apart share a multiprocessor, and
+  // warps with the same place in a block share a scheduler.
+  FZ_DEV uint32_t spread() const {
+    const uint32_t in_block = blockDim.x >> 5, quarter = 4 * blockIdx.x / gridDim.x;
+    return (warp() + in_block - quarter % in_block) % in_block * gridDim.x + blockIdx.x;
+  }
   FZ_DEV uint32_t warps() const { return gridDim.x * (blockDim.x >> 5); }
 
   // Returns whether all runs were sound.
@@ -91,11 +95,10 @@ template <class T> struct PassDecoder {
     for (uint32_t number = spread(), count = uniform(c.runs); number < count; number += warps()) {
       RunDecoder run(run_words(a, memory, c, c.mask_runs + number), ring);
       RunBatches<false> walk(s, c, masks, RunSteps(s, c, memory.starts + c.first_run, number));
-      auto value = [&](Predicted<T> p, T left, bool live) { return decode_value(run, set.table(p.context), patterns, of, p, left, live); };
+      auto value = [&](Predicted<T> p, T left, bool live) { return decode_value(run, set.table(p.context), *memory.state, quotients, of.step, p.p, p.context == FILL2, left, live); };
       if constexpr (LINES) lines<STENCIL>(walk, room, value);
       else rows<STENCIL>(walk, *target, room, value);
-      const bool bad = __any_sync(ALL, run.bad);
-      good = run.is_finished() && !bad && good;
+      good &= run.is_finished();
     }
     return good;
   }
@@ -137,6 +140,8 @@ template <class T> struct PassDecoder {
   }
   template <int STENCIL, class Batches, class Value> FZ_DEV void rows(Batches& walk, const RowTarget<T>& target, StagedTaps<T>* room, Value value) const {
     const uint32_t lane = kept(threadIdx.x & 31), points = kept(s.known), width = kept(s.points[0]);
+    // All steps have 32 points, rows end with a point of the pass, and a store has two points.
+    const bool full = uniform(width % STEP == 0 && points == width && !target.array && target.pairs);
     uint32_t batch, mask;
     RowPack ahead;
     auto stage = [&](StagedTaps<T>& to) {
@@ -160,9 +165,13 @@ template <class T> struct PassDecoder {
       for (uint32_t left = steps; left; left &= left - 1) {
         const uint32_t j = __ffs((int)left) - 1, i = __shfl_sync(ALL, first, j) + lane, place = __shfl_sync(ALL, to, j) + 2 * lane;
         const T* own = taps + j * ROW_TAPS;
-        const bool live = i < width;
+        const bool live = full || i < width;
         const Predicted<T> p = predict_staged<STENCIL, 1>(of, own, ends >> j & 1, i, points);
         const T even = own[3], odd = value(p, even, live);
+        if (full) {
+          put_pair(target.at + place, true, even, odd);
+          continue;
+        }
         if (live) target.put(place, even, odd);
         // The known point behind the last one of the pass.
         if (i + 1 == width && points > width) target.put_last(place + 2, own[4]);
@@ -174,8 +183,10 @@ template <class T> struct PassDecoder {
   template <int STENCIL, bool LINES> FZ_DEV bool all(const RowTarget<T>* target, RunRing& ring, StagedTaps<T>* room) const {
     const bool good = runs<STENCIL, LINES>(target, ring, room);
     if (!c.has_masks) return good;
-    // Steps that are in no run: all of their tokens are 0.
-    QuietBatches walk(s, masks, spread(), warps());
+    // Steps that are in no run: all of their tokens are 0. If most warps have no run, these warps restore them.
+    const uint32_t all = warps(), own = spread(), busy = 2 * uniform(c.runs) < all ? uniform(c.runs) : 0;
+    if (own < busy) return good;
+    QuietBatches walk(s, masks, own - busy, all - busy);
     auto value = [&](Predicted<T> p, T left, bool) { return of.restore(0, p, left); };
     if constexpr (LINES) lines<STENCIL>(walk, room, value);
     else rows<STENCIL>(walk, *target, room, value);

@@ -92,7 +92,7 @@ template <class T> struct Predictor {
   FZ_DEV bool is_bounded(T x) const { return N::abs(x) < threshold; }
   FZ_DEV bool is_usual(T p) const { return N::abs(p) <= limit; }
   FZ_DEV T on_lattice(T p) const {
-    if (lattice) p = ((p * rate + N::MAGIC) - N::MAGIC) * step;
+    if (__builtin_expect(lattice, 0)) p = ((p * rate + N::MAGIC) - N::MAGIC) * step;
     return p;
   }
   FZ_DEV T finish(T p) const { return N::smaller(N::larger(on_lattice(p), low), high); }

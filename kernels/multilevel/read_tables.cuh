@@ -6,39 +6,61 @@
 
 namespace fz {
 namespace multilevel {
-// The frequencies of a set, before the tables by slots are filled.
+// A set before its tables by slots are filled. First one thread reads the numbers of all entries, whose lengths in bits vary, and then
+// a warp computes the frequencies of a table.
 struct ReadSet {
   uint16_t of[TABLES][SYMBOLS];
+  // The numbers v of entries, and the numbers of entries and of the rest.
+  uint8_t v[TABLES][SYMBOLS], entries[TABLES], rest[TABLES];
   uint32_t begins, tables;
   // One thread must call the function, which returns false if the bits are no set.
-  FZ_DEV bool read(BitReader& bits) {
+  template <class Pairs> FZ_DEV bool read(BitReader<Pairs>& bits) {
     begins = bits.take(CONTEXTS - 1);
     tables = __popc(begins) + 1;
     if (tables > TABLES) return false;
-    for (uint32_t k = 0; k < tables; k++)
-      if (!read_table(bits, of[k])) return false;
+#pragma unroll 1
+    for (uint32_t k = 0; k < tables; k++) {
+      const uint32_t head = bits.take(12), count = (head & 63) + 1, own = head >> 6;
+      entries[k] = (uint8_t)count;
+      rest[k] = (uint8_t)own;
+      if (own >= count) return false;
+#pragma unroll 1
+      for (uint32_t i = 0; i < count; i++)
+        if (i != own) v[k][i] = (uint8_t)bits.number();
+    }
     return !bits.bad;
   }
-  FZ_DEV static bool read_table(BitReader& bits, uint16_t (&f)[SYMBOLS]) {
-    const uint32_t entries = bits.take(6) + 1, rest = bits.take(6);
-    if (rest >= entries) return false;
-    uint32_t sum = 0, expected[2] = {FIRST_NUMBER, FIRST_NUMBER};
-    for (uint32_t i = 0; i < SYMBOLS; i++) {
-      f[i] = 0;
-      if (i >= entries || i == rest) continue;
-      const uint32_t v = bits.number();
-      if (bits.bad) return false;
-      if (v == 0) continue;
-      const uint32_t z = v - 1, k = expected[i % 2] + (uint32_t)((int32_t)(z >> 1) ^ -(int32_t)(z & 1));
-      if (k == 0 || k >= NUMBERS) return false;
-      expected[i % 2] = k;
-      if (i == 0) expected[1] = k;
-      f[i] = (uint16_t)frequency_of(k);
-      sum += f[i];
+  // A warp must call the function, which returns false if the numbers are no table. A lane has entries 2 · lane and 2 · lane + 1.
+  FZ_DEV bool decide(uint32_t k) {
+    const uint32_t lane = threadIdx.x & 31, count = entries[k], own = rest[k];
+    uint32_t number[2], difference[2], f[2];
+#pragma unroll
+    for (uint32_t j = 0; j < 2; j++) {
+      const uint32_t i = 2 * lane + j;
+      number[j] = i < count && i != own ? v[k][i] : 0;
+      const uint32_t z = number[j] - 1;
+      difference[j] = number[j] ? (uint32_t)((int32_t)(z >> 1) ^ -(int32_t)(z & 1)) : 0;
     }
-    if (sum >= ONE) return false;
-    f[rest] = (uint16_t)(ONE - sum);
-    return true;
+    // Odd entries are relative to the first entry, if there is one.
+    const uint32_t even = FIRST_NUMBER + warp_sum_to(difference[0]), start = __shfl_sync(ALL, number[0] ? even : FIRST_NUMBER, 0);
+    const uint32_t numbers[2] = {even, start + warp_sum_to(difference[1])};
+    bool good = true;
+#pragma unroll
+    for (uint32_t j = 0; j < 2; j++) {
+      good &= number[j] == 0 || (numbers[j] > 0 && numbers[j] < NUMBERS);
+      f[j] = number[j] && good ? frequency_of(numbers[j]) : 0;
+    }
+    const uint32_t sum = __reduce_add_sync(ALL, f[0] + f[1]);
+#pragma unroll
+    for (uint32_t j = 0; j < 2; j++) of[k][2 * lane + j] = (uint16_t)(2 * lane + j == own ? ONE - sum : f[j]);
+    __syncwarp();
+    return __all_sync(ALL, good) && sum < ONE;
+  }
+  // All threads of a block must call the function, which returns false in some warp if a table is bad.
+  FZ_DEV bool decide() {
+    bool good = true;
+    for (uint32_t k = threadIdx.x >> 5; k < tables; k += blockDim.x >> 5) good = decide(k) && good;
+    return good;
   }
   // All threads of a block must call the function.
   FZ_DEV void fill(DecoderSet& set) const {
@@ -50,10 +72,20 @@ struct ReadSet {
       for (uint32_t half = 0; half < 2; half++) {
         const uint32_t f = e.f[half], before = e.before[half], s = 32 * half + lane;
         set.of[k].entries[s] = decoder_entry(f, before, s < PATTERN ? raw_bits(s, 0) : LONG);
-        // The units of 16 slots whose first slot is one of this symbol.
-        if (f)
-          for (uint32_t unit = (before + 15) / 16; unit * 16 < before + f; unit++) set.of[k].first[unit] = (uint8_t)s;
       }
+      fill_first(set.of[k], e);
+    }
+  }
+  // A warp finds the symbols of the units of 16 slots, symbol by symbol.
+  FZ_DEV static void fill_first(DecoderTable& table, const Entries& e) {
+    uint64_t some = (uint64_t)__ballot_sync(ALL, e.f[1] > 0) << 32 | __ballot_sync(ALL, e.f[0] > 0);
+    uint32_t before = 0;
+#pragma unroll 1
+    for (; some; some &= some - 1) {
+      const uint32_t s = __ffsll((long long)some) - 1;
+      const uint32_t low = __shfl_sync(ALL, e.before[0] + e.f[0], s % 32), high = __shfl_sync(ALL, e.before[1] + e.f[1], s % 32), end = s < 32 ? low : high;
+      for (uint32_t unit = (before + 15) / 16 + (threadIdx.x & 31); unit * 16 < end; unit += 32) table.first[unit] = (uint8_t)s;
+      before = end;
     }
   }
 };

@@ -47,7 +47,7 @@ struct RunDecoder {
     if (bad) x = left = 0;
     // Pairs of words are aligned, so the first pair may begin with the word before the codes.
     from = run.at + 2 * before;
-    at = (uint32_t)(reinterpret_cast<uint64_t>(from) >> 1 & 1);
+    at = uniform((uint32_t)(reinterpret_cast<uint64_t>(from) >> 1 & 1));
     from += 4 * (int)lane - 2 * (int)at;
     rest = bad ? 0 : (int32_t)sum + (int32_t)at - 2 * (int32_t)lane;
     ahead = next();
@@ -69,7 +69,7 @@ struct RunDecoder {
   }
   // Keeps 64 words ahead, which are enough for two refills.
   FZ_DEV void more() {
-    if (filled - at <= RING - 64) fill();
+    if (__builtin_expect(filled - at <= RING - 64, 0)) fill();
   }
   FZ_DEV void fill() {
     __syncwarp();
@@ -82,23 +82,31 @@ struct RunDecoder {
     const bool need = active & (x < 1u << 16) & (left > 0);
     // All lanes read a word: a branch takes longer.
     const uint32_t who = __ballot_sync(ALL, need), word = kept((uint32_t)(*ring).words[(at + __popc(who & lanes)) % RING]);
-    x = need ? x << 16 | word : x;
-    left -= need;
+    if (need) {
+      x = x << 16 | word;
+      left--;
+    }
     at += __popc(who);
   }
   // The symbol of this lane by its table, and how many raw bits follow: LONG for many, or if the token is no code.
   FZ_DEV uint32_t token(const DecoderTable& table, bool live, uint32_t& raw) {
-    const uint32_t high = x >> FREQUENCY_BITS, slot = x % ONE_SLOT << 4 | LONG;
-    uint32_t s = table.first[slot >> 8], e = table.entries[s], beyond = slot - e % (ONE_SLOT << 4);
-    while (beyond >> 4 > e >> (FREQUENCY_BITS + 4)) {
-      e = table.entries[++s];
-      beyond = slot - e % (ONE_SLOT << 4);
+    const uint32_t s = live_token(table, live, raw);
+    return live ? s : 0;
+  }
+  // The same, but the symbol is undefined if the lane is not live.
+  FZ_DEV uint32_t live_token(const DecoderTable& table, bool live, uint32_t& raw) {
+    const uint32_t high = x >> FREQUENCY_BITS, slot = x % ONE_SLOT;
+    uint32_t s = table.first[slot >> 4], e = table.entries[s];
+    while (true) {
+      const bool behind = slot - (e >> (FREQUENCY_BITS + 4)) > (e >> 4) % ONE_SLOT;
+      if (!__any_sync(ALL, behind)) break;
+      if (behind) e = table.entries[++s];
     }
-    const uint32_t next = (e >> (FREQUENCY_BITS + 4)) * high + high + (beyond >> 4);
+    const uint32_t next = (e >> 4) % ONE_SLOT * high + (high + slot - (e >> (FREQUENCY_BITS + 4)));
     x = live ? next : x;
     refill(live);
-    raw = live ? beyond & 15 : 0;
-    return live ? s : 0;
+    raw = live ? e & 15 : 0;
+    return s;
   }
   FZ_DEV uint32_t symbol(const DecoderTable& table, bool live) {
     uint32_t raw;
@@ -123,8 +131,8 @@ struct RunDecoder {
     }
     return value;
   }
-  // Returns true if all words were read and all states are 0.
-  FZ_DEV bool is_finished() const { return !bad && __all_sync(ALL, x == 0 && left == 0); }
+  // Returns true if no lane is bad, all words were read, and all states are 0. All lanes call it, also those that are bad.
+  FZ_DEV bool is_finished() const { return __all_sync(ALL, !bad & (x == 0) & (left == 0)); }
 };
 }  // namespace multilevel
 }  // namespace fz

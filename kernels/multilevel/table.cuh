@@ -87,12 +87,12 @@ FZ_DEV uint2 encoder_entry(uint32_t f, uint32_t before) {
   const uint32_t m = (uint32_t)((((1ull << l) - f) << 32) / f + 1);
   return make_uint2(m, (f - 1) | before << 14 | l << 28);
 }
-// The entry of a symbol for a decoder: 15 - raw bits of the token, and from bit 4 on the sum before, and from bit 18 on the frequency - 1.
+// The entry of a symbol for a decoder: the raw bits of the token, and from bit 4 on the frequency - 1, and from bit 18 on the sum before.
 // A symbol that does not occur seems to end before every slot that a search looks for behind it.
 constexpr uint32_t LONG = 15;
 FZ_DEV uint32_t decoder_entry(uint32_t f, uint32_t before, uint32_t raw) {
   const uint32_t start = f ? before : before - 1;
-  return (LONG - min(raw, LONG)) | (start & (ONE - 1)) << 4 | (f ? f - 1 : 0) << (4 + FREQUENCY_BITS);
+  return min(raw, LONG) | (f ? f - 1 : 0) << 4 | start << (4 + FREQUENCY_BITS);
 }
 }  // namespace multilevel
 }  // namespace fz
