@@ -54,10 +54,31 @@ template <bool BACKWARD> struct RunBatches {
     own = steps.mask(s, c, masks, base + (threadIdx.x & 31));
     pending = __ballot_sync(ALL, own != 0);
   }
+  // Passes over batches without steps, of which a run may have many between its steps.
+  FZ_DEV void skip() {
+    constexpr uint32_t EACH = 16, WIDE = 32 * EACH, LOADS = 4;
+    const uint32_t lane = threadIdx.x & 31;
+    while (c.has_masks && (BACKWARD ? base >= steps.first + LOADS * WIDE : base + LOADS * WIDE <= min(steps.last, s.batches))) {
+      uint32_t who[LOADS];
+#pragma unroll
+      for (uint32_t j = 0; j < LOADS; j++) {
+        const uint32_t at = BACKWARD ? base - EACH * (lane + 1) - WIDE * j : base + 32 + EACH * lane + WIDE * j;
+        const uint4 q = at < s.batches ? *reinterpret_cast<const uint4*>(masks + at) : make_uint4(0, 0, 0, 0);
+        who[j] = __ballot_sync(ALL, (q.x | q.y | q.z | q.w) != 0);
+      }
+#pragma unroll
+      for (uint32_t j = 0; j < LOADS; j++) {
+        const uint32_t passed = (who[j] ? (__ffs((int)who[j]) - 1) * EACH : WIDE) & ~31u;
+        base = BACKWARD ? base - passed : base + passed;
+        if (who[j]) return;
+      }
+    }
+  }
   // Finds the next batch and its mask; returns false if there is none.
   FZ_DEV bool next(uint32_t& batch, uint32_t& mask) {
     while (pending == 0) {
       if (BACKWARD ? base <= steps.first : base + 32 > steps.last || base + 32 >= uniform(s.batches)) return false;
+      skip();
       base = BACKWARD ? base - 32 : base + 32;
       load();
     }

@@ -33,18 +33,21 @@ FZ_DEV uint32_t find_starts(const Section& s, const Coding& c, const uint8_t* ma
       count += __popc(busy[k]);
     }
     const uint32_t upto = block_sum_to(count, words);
-    uint32_t sum = before + upto - count;
+    // Finds the runs whose first step is in these batches. There may be several short ones in a batch.
+    uint32_t sum = before + upto - count, run = (sum + c.per_run - 1) / c.per_run, next = run * c.per_run;
+    if (next < sum + count) {
 #pragma unroll
-    for (uint32_t k = 0; k < START_BATCHES; k++) {
-      const uint32_t own = __popc(busy[k]);
-      // Finds the runs whose first step is in this batch. There may be several short ones.
-      if (own == 0) continue;
-      for (uint32_t run = (sum + c.per_run - 1) / c.per_run; run * c.per_run < sum + own; run++) {
-        uint32_t left = run * c.per_run - sum, mask = busy[k];
-        while (left--) mask &= mask - 1;
-        if (run < limit) starts[run] = (first + k) * BATCH + __ffs((int)mask) - 1;
+      for (uint32_t k = 0; k < START_BATCHES; k++) {
+        const uint32_t own = __popc(busy[k]);
+        while (next < sum + own) {
+          uint32_t left = next - sum, mask = busy[k];
+          while (left--) mask &= mask - 1;
+          if (run < limit) starts[run] = (first + k) * BATCH + __ffs((int)mask) - 1;
+          run++;
+          next += c.per_run;
+        }
+        sum += own;
       }
-      sum += own;
     }
     __shared__ uint32_t total;
     if (threadIdx.x == START_THREADS - 1) total = upto;
