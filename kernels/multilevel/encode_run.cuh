@@ -91,6 +91,30 @@ struct BaseCodes {
   FZ_DEV uint32_t at(uint32_t) const { return first; }
 };
 
+// The places of the codes of batches that are visited backward. Most batches follow the last one in its line, or rows end with steps.
+struct CodesAhead {
+  BatchCodes codes;
+  uint32_t batch, in_line;
+  bool in_lines, whole;
+  FZ_DEV explicit CodesAhead(const Section& s) : batch(0), in_line(0), in_lines(s.in_lines()), whole(s.points[0] % STEP == 0) {}
+  FZ_DEV void go_to(const Section& s, uint32_t to) {
+    if (in_line > 0 && to + 1 == batch) {
+      codes.first -= BATCH * codes.next;
+      in_line--;
+    } else if (in_lines || !whole) {
+      codes = BatchCodes(s, to);
+      in_line = in_lines ? to % s.per_line : 0;
+    } else {
+      codes.first = to * BATCH * STEP + (threadIdx.x & 31);
+      codes.next = STEP;
+      codes.x = 0;
+      codes.width = STEP;
+      codes.live = codes.whole = true;
+    }
+    batch = to;
+  }
+};
+
 // Encodes the raw bits of a step of which some point has more bits than are kept with tokens.
 template <class T, bool ANYWHERE, class Codes>
 FZ_APART RunEncoder<ANYWHERE> long_raw(RunEncoder<ANYWHERE> run, const Plan& plan, const Section& s, const uint16_t* more, Source<T> source, uint32_t kept, Codes codes, uint32_t j) {
@@ -151,12 +175,12 @@ template <class T, bool ANYWHERE> struct TokenEncoder {
     RunBatches<true> walk(s, c, masks, steps);
     uint32_t batch = 0, mask = 0, live_ahead = 0;
     bool more = walk.next(batch, mask);
-    BatchCodes ahead;
+    CodesAhead ahead(s);
     uint32_t kept_ahead[BATCH];
     if (more) live_ahead = load(batch, mask, ahead, kept_ahead);
 #pragma unroll 1
     while (more) {
-      const BatchCodes codes = ahead;
+      const BatchCodes codes = ahead.codes;
       const uint32_t now = mask, live = live_ahead;
       uint32_t kept[BATCH];
 #pragma unroll
@@ -178,20 +202,24 @@ template <class T, bool ANYWHERE> struct TokenEncoder {
     }
   }
   // Returns the steps in which the lane has a point.
-  FZ_DEV uint32_t load(uint32_t batch, uint32_t mask, BatchCodes& codes, uint32_t (&kept)[BATCH]) const {
-    codes = BatchCodes(s, batch);
+  FZ_DEV uint32_t load(uint32_t batch, uint32_t mask, CodesAhead& ahead, uint32_t (&kept)[BATCH]) const {
+    ahead.go_to(s, batch);
+    const BatchCodes& codes = ahead.codes;
     uint32_t live = codes.live ? mask : 0;
     if (codes.whole) {
-      const uint16_t* from = keeper.kept + codes.first;
+      const uint8_t* from = reinterpret_cast<const uint8_t*>(keeper.kept + codes.first);
+      const uint32_t apart = 2 * codes.next;
 #pragma unroll
-      for (uint32_t j = 0; j < BATCH; j++) kept[j] = live >> j & 1 ? from[j * codes.next] : 0;
+      for (uint32_t j = 0; j < BATCH; j++) kept[j] = live >> j & 1 ? *reinterpret_cast<const uint16_t*>(from + (uint64_t)apart * j) : 0;
       return live;
     }
     BatchCodes own = codes;
-#pragma unroll
+#pragma unroll 1
     for (uint32_t j = 0; j < BATCH; j++) {
       if (own.x >= own.width) live &= ~(1u << j);
-      kept[j] = live >> j & 1 ? keeper.kept[own.first] : 0;
+      const uint32_t k = live >> j & 1 ? keeper.kept[own.first] : 0;
+#pragma unroll
+      for (uint32_t i = 0; i < BATCH; i++) kept[i] = i == j ? k : kept[i];
       own.advance();
     }
     return live;

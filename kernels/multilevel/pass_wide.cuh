@@ -124,7 +124,7 @@ template <class T> struct WideEncoder {
 #pragma unroll
     for (uint32_t j = 0; j < WIDE; j++) {
       const Guess<T> g = ends(j, inside<STENCIL>(tap(0, j), tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), tap(7, j)));
-      usual = of.is_usual(g.p) && usual;
+      usual &= of.is_usual(g.p);
       p[j] = g.p;
       context[j] = bucket(g.v * of.rate);
     }
@@ -138,7 +138,8 @@ template <class T> struct WideEncoder {
       const T sum = (x[j] - p[j]) * of.rate + N::MAGIC, q = sum - N::MAGIC;
       restored[j] = N::fma(q, of.step, p[j]);
       kept[j] = zigzag(magic_integer(sum));
-      usual = N::abs(x[j] - restored[j]) < coder.bound && of.is_bounded(x[j]) && N::abs(q) < T(MOST_QUOTIENT) && usual;
+      // Without branches.
+      usual &= (N::abs(x[j] - restored[j]) < coder.bound) & of.is_bounded(x[j]) & (N::abs(q) < T(MOST_QUOTIENT));
     }
     const uint32_t longest = kept[0] | kept[1] | kept[2] | kept[3];
     if (__any_sync(ALL, !usual || longest >= 16)) {
