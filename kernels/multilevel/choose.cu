@@ -43,7 +43,8 @@ template <class T> FZ_DEV void sum_line(const Shape& all, const Predictor<T>& of
 constexpr uint32_t CHOOSE_THREADS = 1024, DIFFERENCE_BLOCKS = SAMPLE / CHOOSE_THREADS;
 FZ_DEV uint32_t sampled(uint32_t n) { return min(SAMPLE, (n - 1) / sample_stride(n, SAMPLE) + 1); }
 
-// Sums the costs of the differences at a part of a sample of the elements. The upper halves of the sums count the differences that are not 0.
+// Sums the costs of the differences at a part of a sample of the elements. The upper halves of the sums count the differences other
+// than 0.
 template <class T> FZ_DEV void sum_differences(const Shape& all, const Predictor<T>& of, const Source<T>& source, Choice& choice, uint32_t part, uint64_t* words) {
   typedef Num<T> N;
   const uint32_t n = all.elements(), stride = sample_stride(n, SAMPLE), looked = sampled(n), k = part * CHOOSE_THREADS + threadIdx.x;

@@ -112,9 +112,9 @@ template <class T> struct WideEncoder {
   FZ_DEV static uint32_t warp() { return (blockIdx.x * blockDim.x + threadIdx.x) >> 5; }
   FZ_DEV static uint32_t warps() { return gridDim.x * (blockDim.x >> 5); }
 
-  // Codes four points of each lane. `tap(k, j)` is tap k of point j, from -7s to 7s, and `ends(j, g)` changes the prediction of a point that
-  // lacks taps. The first point has `left` and `right` points on its sides; those of the next points differ by `along`. `at` is the place of
-  // the first code. Returns whether the step has a token other than 0.
+  // Codes four points of each lane. `tap(k, j)` is tap k of point j, from -7s to 7s, and `ends(j, g)` changes the prediction of a point
+  // that lacks taps. The first point has `left` and `right` points on its sides; those of the next points differ by `along`. `at` is the
+  // place of the first code. Returns whether the step has a token other than 0.
   template <int STENCIL, class Tap, class Ends>
   FZ_DEV bool code(WideCounts& own, bool live, uint32_t at, const T (&x)[WIDE], T (&restored)[WIDE], uint32_t left, uint32_t right, uint32_t along, Tap tap, Ends ends) const {
     const Predictor<T>& of = coder.of;

@@ -80,10 +80,11 @@ struct MadeTable {
   }
 };
 
-// The entry of a symbol for an encoder, whose states x are below 2^18 f. With 2^k < f <= 2^(k+1) (k = 0 if f = 1), x / f is
-// (x + one) m / 2^(32+k), where one is 0 if m is the next integer of 2^(32+k) / f, and 1 if m is the one before. Of these two errors of m, one
-// is at most f / 2, so that the error of the quotient is below 1 / f. m is at least 2^31, so its highest bit contains `one` instead. The second
-// word is 2^14 - f, and from bit 14 on the sum before, and from bit 28 on k. The entry of a symbol that does not occur is 0.
+// The entry of a symbol for an encoder, whose states x are below 2^18 f. With 2^k < f <= 2^(k+1), or k = 0 if f = 1, the quotient x / f is
+// (x + one) m / 2^(32+k). `one` is 0 if m is the next integer of 2^(32+k) / f, and 1 if m is the integer before. One of the two
+// integers differs from it by at most 1/2, so the error of the quotient is below 1 / f. m is at least 2^31, so its highest bit contains
+// `one` instead. The second word is 2^14 - f, and from bit 14 on the sum before, and from bit 28 on k. The entry of a symbol that does
+// not occur is 0.
 FZ_DEV uint2 encoder_entry(uint32_t f, uint32_t before) {
   if (f == 0) return make_uint2(0, 0);
   const uint32_t k = f > 1 ? 31 - __clz((int)(f - 1)) : 0;
