@@ -9,6 +9,39 @@ namespace fz {
 namespace multilevel {
 constexpr uint32_t WIDE = 4, OCTET = STEP / WIDE;
 
+// Four consecutive values of a lane.
+template <class T> struct Four {
+  T at[WIDE];
+};
+#ifdef FZ_EMULATED
+FZ_DEV Four<float> load_four(const float* p) { return *reinterpret_cast<const Four<float>*>(p); }
+FZ_DEV void store_four(float* p, float a, float b, float c, float d) { *reinterpret_cast<Four<float>*>(p) = {{a, b, c, d}}; }
+FZ_DEV void store_two(uint16_t* p, uint32_t a, uint32_t b) { *reinterpret_cast<uint2*>(p) = make_uint2(a, b); }
+// Adds 1 to a counter, or `other` to another one.
+FZ_DEV void count(uint32_t* a, bool first, uint32_t* b, uint32_t other) {
+  if (first) atomicAdd(a, 1u);
+  else atomicAdd(b, other);
+}
+#else
+// The compiler would split these accesses.
+FZ_DEV Four<float> load_four(const float* p) {
+  Four<float> v;
+  asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v.at[0]), "=f"(v.at[1]), "=f"(v.at[2]), "=f"(v.at[3]) : "l"(__cvta_generic_to_global(p)) : "memory");
+  return v;
+}
+FZ_DEV void store_four(float* p, float a, float b, float c, float d) {
+  asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(p)), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
+}
+FZ_DEV void store_two(uint16_t* p, uint32_t a, uint32_t b) {
+  asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)), "r"(a), "r"(b) : "memory");
+}
+// Adds 1 to a counter in shared memory, or `other` to another one, without branches.
+FZ_DEV void count(uint32_t* a, bool first, uint32_t* b, uint32_t other) {
+  const uint32_t of_a = (uint32_t)__cvta_generic_to_shared(a), of_b = (uint32_t)__cvta_generic_to_shared(b);
+  asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(first ? of_a : of_b), "r"(first ? 1u : other) : "memory");
+}
+#endif
+
 // Counters of token 0 in shared memory: those of quiet steps in the high half. Each lane has its own, because most points have
 // token 0.
 struct WideZeros {
@@ -16,35 +49,28 @@ struct WideZeros {
 };
 struct WideCounts {
   BlockCounts& block;
-  uint32_t* zeros;
+  const Shared<uint32_t> zeros;
   // The lanes of the octet; sums of this lane, and the additions to its counters.
   uint32_t octet, busy, raw, added;
-  FZ_DEV WideCounts(BlockCounts& of, WideZeros& own) : block(of), zeros(&own.of[threadIdx.x & 31]), octet(kept(0xffu << (threadIdx.x & 24))), busy(0), raw(0), added(0) {
+  FZ_DEV WideCounts(BlockCounts& of, WideZeros& own) : block(of), zeros(own.of[threadIdx.x & 31]), octet(kept(0xffu << (threadIdx.x & 24))), busy(0), raw(0), added(0) {
 #pragma unroll 1
-    for (uint32_t c = 0; c < CONTEXTS; c++) zeros[32 * c] = 0;
+    for (uint32_t c = 0; c < CONTEXTS; c++) of_lane(c) = 0;
   }
+  FZ_DEV uint32_t& of_lane(uint32_t context) const { return (&*zeros)[32 * context]; }
   // Counts the tokens of four points; `some` are the lanes that have another token than 0. Returns whether the step has one.
-  FZ_DEV bool add(const uint32_t (&kept)[WIDE], uint32_t some, bool live) {
-    if (some == 0) {
-#pragma unroll
-      for (uint32_t j = 0; j < WIDE; j++)
-        if (live) atomicAdd(&zeros[32 * (kept[j] >> 6 & 15)], 1u << 16);
-      return false;
-    }
+  FZ_DEV bool add(const uint32_t (&token)[WIDE], const uint32_t (&context)[WIDE], uint32_t some, bool live) {
     const bool is_busy = (some & octet) != 0;
+    if (live) {
 #pragma unroll
-    for (uint32_t j = 0; j < WIDE; j++) {
-      if (!live) continue;
-      if (kept[j] & 63) atomicAdd(&block.of[kept[j] & 1023], 1u);
-      else atomicAdd(&zeros[32 * (kept[j] >> 6 & 15)], is_busy ? 1u : 1u << 16);
+      for (uint32_t j = 0; j < WIDE; j++) count(&block.of[context[j] * SYMBOLS + token[j]], token[j] != 0, &of_lane(context[j]), is_busy ? 1u : 1u << 16);
     }
     return is_busy;
   }
   FZ_DEV void empty() {
 #pragma unroll 1
     for (uint32_t c = 0; c < CONTEXTS; c++) {
-      const uint32_t n = zeros[32 * c], some = __reduce_add_sync(ALL, n & 0xffff), quiet = __reduce_add_sync(ALL, n >> 16);
-      zeros[32 * c] = 0;
+      const uint32_t n = of_lane(c), some = __reduce_add_sync(ALL, n & 0xffff), quiet = __reduce_add_sync(ALL, n >> 16);
+      of_lane(c) = 0;
       if ((threadIdx.x & 31) != 0) continue;
       if (some) atomicAdd(&block.of[c * SYMBOLS], some);
       if (quiet) atomicAdd(&block.quiet[c], quiet);
@@ -63,23 +89,6 @@ struct WideCounts {
     if (sum && (threadIdx.x & 31) == 0) atomicAdd(&block.busy, sum);
   }
 };
-
-// Four consecutive values of a lane.
-template <class T> struct Four {
-  T at[WIDE];
-};
-FZ_DEV Four<float> load_four(const float* p) {
-  const float4 v = *reinterpret_cast<const float4*>(p);
-  return {{v.x, v.y, v.z, v.w}};
-}
-FZ_DEV void store_four(float* p, float a, float b, float c, float d) {
-  float4 v;
-  v.x = a;
-  v.y = b;
-  v.z = c;
-  v.w = d;
-  *reinterpret_cast<float4*>(p) = v;
-}
 
 // A point that lacks taps, is beside a value that is not bounded, or is exact. There are few such points.
 template <class T> struct Point {
@@ -112,21 +121,24 @@ template <class T> struct WideEncoder {
   FZ_DEV static uint32_t warp() { return (blockIdx.x * blockDim.x + threadIdx.x) >> 5; }
   FZ_DEV static uint32_t warps() { return gridDim.x * (blockDim.x >> 5); }
 
-  // Codes four points of each lane. `tap(k, j)` is tap k of point j, from -7s to 7s, and `ends(j, g)` changes the prediction of a point
-  // that lacks taps. The first point has `left` and `right` points on its sides; those of the next points differ by `along`. `at` is the
+  // Codes four points of each lane. `tap(k, j)` is tap k of point j, from -7s to 7s, and `ends(g)` changes the predictions of points
+  // that lack taps. The first point has `left` and `right` points on its sides; those of the next points differ by `along`. `at` is the
   // place of the first code. Returns whether the step has a token other than 0.
   template <int STENCIL, class Tap, class Ends>
   FZ_DEV bool code(WideCounts& own, bool live, uint32_t at, const T (&x)[WIDE], T (&restored)[WIDE], uint32_t left, uint32_t right, uint32_t along, Tap tap, Ends ends) const {
     const Predictor<T>& of = coder.of;
     T p[WIDE];
-    uint32_t kept[WIDE], context[WIDE];
+    uint32_t u[WIDE], context[WIDE];
     bool usual = true;
+    Guess<T> guesses[WIDE];
+#pragma unroll
+    for (uint32_t j = 0; j < WIDE; j++) guesses[j] = inside<STENCIL>(tap(0, j), tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), tap(7, j));
+    ends(guesses);
 #pragma unroll
     for (uint32_t j = 0; j < WIDE; j++) {
-      const Guess<T> g = ends(j, inside<STENCIL>(tap(0, j), tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), tap(7, j)));
-      usual &= of.is_usual(g.p);
-      p[j] = g.p;
-      context[j] = bucket(g.v * of.rate);
+      usual &= of.is_usual(guesses[j].p);
+      p[j] = guesses[j].p;
+      context[j] = bucket(guesses[j].v * of.rate);
     }
     if (of.lattice) {
 #pragma unroll
@@ -137,46 +149,48 @@ template <class T> struct WideEncoder {
       p[j] = N::smaller(N::larger(p[j], of.low), of.high);
       const T sum = (x[j] - p[j]) * of.rate + N::MAGIC, q = sum - N::MAGIC;
       restored[j] = N::fma(q, of.step, p[j]);
-      kept[j] = zigzag(magic_integer(sum));
+      u[j] = zigzag(magic_integer(sum));
       // Without branches.
       usual &= (N::abs(x[j] - restored[j]) < coder.bound) & of.is_bounded(x[j]) & (N::abs(q) < T(MOST_QUOTIENT));
     }
-    const uint32_t longest = kept[0] | kept[1] | kept[2] | kept[3];
-    if (__any_sync(ALL, !usual || longest >= 16)) {
+    uint32_t token[WIDE], raw[WIDE];
+#pragma unroll
+    for (uint32_t j = 0; j < WIDE; j++) raw[j] = 0;
+    if (__any_sync(ALL, !usual || (u[0] | u[1] | u[2] | u[3]) >= 16)) {
       if (!usual) {
 #pragma unroll
         for (uint32_t j = 0; j < WIDE; j++) {
           const Point<T> r = point_apart(&coder, STENCIL, left + j * along, right - j * along, x[j], tap(0, j), tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), tap(7, j));
-          kept[j] = r.u;
+          u[j] = r.u;
           restored[j] = r.restored;
           context[j] = r.context;
         }
       }
 #pragma unroll
       for (uint32_t j = 0; j < WIDE; j++) {
-        const uint32_t u = kept[j];
-        const Token t = token_of(u);
-        const uint32_t raw = t.bits ? u & ((1u << t.bits) - 1) : 0;
-        kept[j] = t.token | (raw & ((1u << KEPT_BITS) - 1)) << 10;
-        if (live && t.bits > KEPT_BITS) keeper.more[at + j] = (uint16_t)(raw >> KEPT_BITS);
+        const Token t = token_of(u[j]);
+        raw[j] = t.bits ? u[j] & ((1u << t.bits) - 1) : 0;
+        if (live && t.bits > KEPT_BITS) keeper.more[at + j] = (uint16_t)(raw[j] >> KEPT_BITS);
         if (live) own.raw += t.token == EXACT ? N::BITS : t.bits;
+        token[j] = t.token;
+        raw[j] = (raw[j] & ((1u << KEPT_BITS) - 1)) << 10;
       }
-    }
+    } else {
 #pragma unroll
-    for (uint32_t j = 0; j < WIDE; j++) kept[j] |= context[j] << 6;
-    const bool some = live && ((kept[0] | kept[1] | kept[2] | kept[3]) & 63) != 0;
-    if (live) {
-      uint2 two;
-      two.x = kept[0] | kept[1] << 16;
-      two.y = kept[2] | kept[3] << 16;
-      *reinterpret_cast<uint2*>(keeper.kept + at) = two;
+      for (uint32_t j = 0; j < WIDE; j++) token[j] = u[j];
     }
-    return own.add(kept, __ballot_sync(ALL, some), live);
+    if (live) {
+      uint32_t kept[WIDE];
+#pragma unroll
+      for (uint32_t j = 0; j < WIDE; j++) kept[j] = token[j] + (context[j] << 6) + raw[j];
+      store_two(keeper.kept + at, kept[0] + (kept[1] << 16), kept[2] + (kept[3] << 16));
+    }
+    const bool some = live && (token[0] | token[1] | token[2] | token[3]) != 0;
+    return own.add(token, context, __ballot_sync(ALL, some), live);
   }
 
   // Values at points that are `apart` elements apart.
-  FZ_DEV Four<T> values(uint32_t element, uint32_t apart, uint32_t first) const {
-    const T* from = source + element;
+  FZ_DEV static Four<T> values(const T* from, uint32_t apart, uint32_t first) {
     if (apart == 2) {
       const Four<T> a = load_four(from), b = load_four(from + WIDE);
       if (first) return {{a.at[1], a.at[3], b.at[1], b.at[3]}};
@@ -206,28 +220,39 @@ template <class T> struct WideEncoder {
 #pragma unroll
         for (uint32_t j = 0; j < WIDE; j++) window[k][j] = v.at[j];
       }
-      Four<T> ahead = values(line.element + from * line.next_element, spacing, 0);
+      // Places of the next values, of the next tap, and of the point. Their distances have fewer than 2^32 bytes, because there are 8 taps or
+      // more along the axis.
+      const uint8_t* values_at = reinterpret_cast<const uint8_t*>(source + line.element + from * line.next_element);
+      const uint8_t* tap_at = reinterpret_cast<const uint8_t*>(line.even + (uint64_t)min(from + TAPS - BEFORE, points - 1) * line.apart);
+      uint8_t* odd_at = reinterpret_cast<uint8_t*>(line.odd + (uint64_t)from * line.apart);
+      const uint32_t next_values = line.next_element * (uint32_t)sizeof(T), apart = line.apart * (uint32_t)sizeof(T);
+      uint32_t code_at = line.code + from * line.next_code;
+      Four<T> ahead = values(reinterpret_cast<const T*>(values_at), spacing, 0);
 #pragma unroll 1
       for (uint32_t batch = first; batch < stop; batch++) {
         uint32_t mask = 0;
         const uint32_t i0 = batch * BATCH, steps = min(BATCH, along - i0);
 #pragma unroll 1
         for (uint32_t step = 0; step < steps; step++) {
-          const uint32_t i = i0 + step, next = min(i + 1, along - 1), edge = min(i + 1 + TAPS / 2, points - 1);
-          const Four<T> x = ahead, tap_ahead = load_four(line.even + (uint64_t)edge * line.apart);
-          ahead = values(line.element + next * line.next_element, spacing, 0);
+          const uint32_t i = i0 + step;
+          const Four<T> x = ahead, tap_ahead = load_four(reinterpret_cast<const T*>(tap_at));
+          if (i + 1 < along) values_at += next_values;
+          if (i + TAPS - BEFORE + 1 < points) tap_at += apart;
+          ahead = values(reinterpret_cast<const T*>(values_at), spacing, 0);
           T restored[WIDE];
           auto tap = [&](int k, uint32_t j) -> T {
             const int w = k - 3 + BEFORE;
             return w >= 0 && w < TAPS ? window[w < 0 ? 0 : w >= TAPS ? TAPS - 1 : w][j] : T(0);
           };
-          const bool near = i < 3 || i + 5 > points;
-          const bool busy = code<STENCIL>(own, live, line.code + i * line.next_code, x.at, restored, i + 1, points - i - 1, 0, tap, [&](uint32_t j, Guess<T> g) {
-            if (near) g = near_end<STENCIL>(g, i + 1, points - i - 1, tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), coder.of.step);
-            return g;
+          const bool busy = code<STENCIL>(own, live, code_at, x.at, restored, i + 1, points - i - 1, 0, tap, [&](Guess<T>(&g)[WIDE]) {
+            if (i >= 3 && i + 5 <= points) return;
+#pragma unroll
+            for (uint32_t j = 0; j < WIDE; j++) g[j] = near_end<STENCIL>(g[j], i + 1, points - i - 1, tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), coder.of.step);
           });
           if (busy) mask |= 1u << step;
-          if (live) store_four(line.odd + (uint64_t)i * line.apart, restored[0], restored[1], restored[2], restored[3]);
+          if (live) store_four(reinterpret_cast<T*>(odd_at), restored[0], restored[1], restored[2], restored[3]);
+          odd_at += apart;
+          code_at += line.next_code;
 #pragma unroll
           for (int k = 0; k + 1 < TAPS; k++)
 #pragma unroll
@@ -261,7 +286,7 @@ template <class T> struct WideEncoder {
       taps_ahead[0] = load_four(at < WIDE ? from : from - WIDE);
       taps_ahead[1] = load_four(from);
       taps_ahead[2] = load_four(at >= last ? from : from + WIDE);
-      ahead = values(at <= last ? z * per_z + y * per_y + 2 * x0 * spacing : 0, 2 * spacing, spacing);
+      ahead = values(source + (at <= last ? z * per_z + y * per_y + 2 * x0 * spacing : 0), 2 * spacing, spacing);
     };
     auto advance = [&]() {
       at += WIDE * STEP;
@@ -289,15 +314,16 @@ template <class T> struct WideEncoder {
           const int i = k + (int)j - 3;
           return i < 0 ? before.at[i < 0 ? i + 4 : 0] : i < 4 ? own_taps.at[i < 0 || i > 3 ? 0 : i] : behind.at[i < 4 || i > 7 ? 0 : i - 4];
         };
-        const bool near = __any_sync(ALL, is_first || is_last);
         T restored[WIDE];
-        const bool busy = code<STENCIL>(own, live, now, x.at, restored, column + 1, width - column - 1, 1, tap, [&](uint32_t j, Guess<T> g) {
-          if (!near) return g;
-          const Guess<T> left = near_end<STENCIL>(g, j + 1, BATCH, tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), coder.of.step);
-          const Guess<T> right = near_end<STENCIL>(g, BATCH, 3 - j, tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), coder.of.step);
-          g.p = is_first ? left.p : is_last ? right.p : g.p;
-          g.v = is_first ? left.v : is_last ? right.v : g.v;
-          return g;
+        const bool busy = code<STENCIL>(own, live, now, x.at, restored, column + 1, width - column - 1, 1, tap, [&](Guess<T>(&g)[WIDE]) {
+          if (!__any_sync(ALL, is_first || is_last)) return;
+#pragma unroll
+          for (uint32_t j = 0; j < WIDE; j++) {
+            const Guess<T> left = near_end<STENCIL>(g[j], j + 1, BATCH, tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), coder.of.step);
+            const Guess<T> right = near_end<STENCIL>(g[j], BATCH, 3 - j, tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), coder.of.step);
+            g[j].p = is_first ? left.p : is_last ? right.p : g[j].p;
+            g[j].v = is_first ? left.v : is_last ? right.v : g[j].v;
+          }
         });
         const uint32_t all = __ballot_sync(ALL, busy);
 #pragma unroll
