@@ -211,7 +211,7 @@ template <class T> struct WideEncoder {
       const uint32_t group = unit / s.per_line, first = unit - group * s.per_line, stop = min(s.per_line, first + (end - unit)), number = WIDE * group + lane / OCTET;
       const bool live = number < count;
       const Line<T> line(shape, s, known, min(number, count - 1), lane % OCTET * WIDE);
-      // The window: taps before and after the next point. `edge` is the last one.
+      // The window: taps before and after the next point.
       T window[TAPS][WIDE];
       const uint32_t from = first * BATCH;
 #pragma unroll
@@ -220,8 +220,8 @@ template <class T> struct WideEncoder {
 #pragma unroll
         for (uint32_t j = 0; j < WIDE; j++) window[k][j] = v.at[j];
       }
-      // Places of the next values, of the next tap, and of the point. Their distances have fewer than 2^32 bytes, because there are 8 taps or
-      // more along the axis.
+      // Places of the next values, of the next tap, and of the point. Their distances have fewer than 2^32 bytes, because there are 8 taps
+      // or more along the axis.
       const uint8_t* values_at = reinterpret_cast<const uint8_t*>(source + line.element + from * line.next_element);
       const uint8_t* tap_at = reinterpret_cast<const uint8_t*>(line.even + (uint64_t)min(from + TAPS - BEFORE, points - 1) * line.apart);
       uint8_t* odd_at = reinterpret_cast<uint8_t*>(line.odd + (uint64_t)from * line.apart);
