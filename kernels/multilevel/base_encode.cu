@@ -18,7 +18,8 @@ template <class T> FZ_DEV void code_roots(const MultilevelParams& p, const Multi
   const uint32_t roots = grid.shape.roots();
   const T most = T(MOST_ROOT);
   uint32_t raw = 0;
-  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < roots; i += gridDim.x * blockDim.x) {
+  // One block calls the function.
+  for (uint32_t i = threadIdx.x; i < roots; i += blockDim.x) {
     const T x = source[grid.root_element(i)];
     const Quotient<T> r = coder.quotient(x, coder.of.center, most);
     uint32_t u;
