@@ -14,7 +14,7 @@ const BLOCKS: u64 = 1056;
 const THREADS: u32 = 256;
 const WARPS: u64 = THREADS as u64 / 32;
 /// Warps of a block that encodes runs.
-const RUN_WARPS: u64 = 4;
+const RUN_WARPS: u32 = 4;
 /// The batches of a section start at a multiple of this number.
 const BATCH_UNIT: usize = 256;
 /// Bytes of the sums of the costs of stencils.
@@ -170,8 +170,8 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     }
     // Runs have different lengths, so more blocks than run at the same time distribute them better. A section has at most two groups of
     // runs that leave warps of a block without one.
-    let run_blocks = (runs.div_ceil(RUN_WARPS) + 2 * sections).min(8 * BLOCKS);
-    let run_threads = 32 * RUN_WARPS as u32;
+    let run_blocks = (runs.div_ceil(RUN_WARPS.into()) + 2 * sections).min(8 * BLOCKS);
+    let run_threads = 32 * RUN_WARPS;
     made = made
         .then("multilevel_count_masks", u64::from(p.batches).div_ceil(1024), THREADS)
         .then("multilevel_tables", 3 * sections, 512)
