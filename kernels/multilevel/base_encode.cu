@@ -6,6 +6,7 @@
 namespace fz {
 namespace multilevel {
 template <class T> struct BaseMemory {
+  // Values of points before they are coded, and restored values.
   T grid[BASE_POINTS];
   BlockCounts counts;
   uint32_t sums[4], stencil;
@@ -17,7 +18,8 @@ template <class T> FZ_DEV void code_roots(const MultilevelParams& p, const Multi
   const uint32_t roots = grid.shape.roots();
   const T most = T(MOST_ROOT);
   uint32_t raw = 0;
-  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < roots; i += gridDim.x * blockDim.x) {
+  // One block calls the function.
+  for (uint32_t i = threadIdx.x; i < roots; i += blockDim.x) {
     const T x = source[grid.root_element(i)];
     const Quotient<T> r = coder.quotient(x, coder.of.center, most);
     uint32_t u;
@@ -73,7 +75,7 @@ template <class T> FZ_DEV void code_many_roots(const MultilevelParams& p, const 
 }
 
 // Chooses the stencil of a level of the base section, by all points whose taps are in coarser levels.
-template <class T> FZ_DEV void choose_stencil(const Predictor<T>& of, const BaseGrid& grid, uint32_t level, const Source<T>& source, BaseMemory<T>& own) {
+template <class T> FZ_DEV void choose_stencil(const Predictor<T>& of, const BaseGrid& grid, uint32_t level, BaseMemory<T>& own) {
   if (threadIdx.x < 4) own.sums[threadIdx.x] = 0;
   __syncthreads();
   uint32_t sums[4] = {0, 0, 0, 0};
@@ -83,7 +85,7 @@ template <class T> FZ_DEV void choose_stencil(const Predictor<T>& of, const Base
     for (uint32_t i = threadIdx.x; i < pass.count(); i += blockDim.x) {
       uint32_t along;
       const uint32_t place = pass.place(grid, i, along);
-      const T x = source[grid.element(place)];
+      const T x = own.grid[place];
       if (!of.is_bounded(x)) continue;
       T t[8];
       pass.taps(own.grid, place, along, t);
@@ -118,7 +120,8 @@ template <class T> FZ_DEV void code_base(const Args& a, BaseMemory<T>& own) {
   const Source<T> source(address(input(a, 0)));
   if (elements(p) == 0) return;
   Plan& plan = *memory.plan;
-  if (blockIdx.x == 0 && threadIdx.x == 0) make_plan(plan, p, m);
+  // The last block, which is not the first one, because the plan takes long.
+  if (blockIdx.x == gridDim.x - 1 && threadIdx.x == 0) make_plan(plan, p, m);
   own.counts.clear();
   if (m.differences > 0) return;
   const Shape shape(p, m.axes);
@@ -128,13 +131,15 @@ template <class T> FZ_DEV void code_base(const Args& a, BaseMemory<T>& own) {
   if (roots > BASE_POINTS) {
     code_many_roots(p, m, memory, grid, source, coarse, own.counts);
   } else if (blockIdx.x == 0) {
+    for (uint32_t i = threadIdx.x; i < grid.count(); i += blockDim.x) own.grid[i] = source[grid.element(i)];
+    __syncthreads();
     code_roots(p, m, memory, grid, source, own);
     const Coder<T> coder(p.threshold, m);
     uint32_t first = roots, raw = 0;
     __syncthreads();
 #pragma unroll 1
     for (uint32_t level = levels; level > ends; level--) {
-      choose_stencil(coder.of, grid, level, source, own);
+      choose_stencil(coder.of, grid, level, own);
       if (threadIdx.x == 0) plan.stencil[level] = (uint8_t)own.stencil;
 #pragma unroll 1
       for (int axis = 2; axis >= 0; axis--) {
@@ -147,7 +152,7 @@ template <class T> FZ_DEV void code_base(const Args& a, BaseMemory<T>& own) {
           T t[8], restored;
           pass.taps(own.grid, place, along, t);
           const Predicted<T> guess = coder.of.predict_any(own.stencil, along + 1, pass.known - along - 1, t);
-          const uint32_t u = coder.code(source[grid.element(place)], guess, t[3], restored);
+          const uint32_t u = coder.code(own.grid[place], guess, t[3], restored);
           raw += own.counts.add(guess.context, keeper.put(i, guess.context, u), Num<T>::BITS);
           own.grid[place] = restored;
         }
@@ -165,7 +170,7 @@ template <class T> FZ_DEV void code_base(const Args& a, BaseMemory<T>& own) {
 }  // namespace fz
 
 #define MULTILEVEL_BASE_ENCODE(NAME, VALUE)                                                            \
-  extern "C" __global__ void __launch_bounds__(512) multilevel_base_encode_##NAME(FZ_ARGS) {           \
+  extern "C" __global__ void __launch_bounds__(1024) multilevel_base_encode_##NAME(FZ_ARGS) {           \
     __shared__ fz::multilevel::BaseMemory<VALUE> own;                                                  \
     if (fz::cancelled(a)) return;                                                                      \
     fz::multilevel::code_base<VALUE>(a, own);                                                          \

@@ -11,9 +11,10 @@ struct Choice {
   MultilevelMetadata metadata;
   // The cost of a point, times 256, by axis and level.
   unsigned long long lines[3][MOST_LEVELS];
-  // The cost of differences along 1, 2, and 3 axes, and the number of sampled elements. `unfit` is not 0 if differences cannot be coded.
+  // Sums of the costs of differences along 1, 2, and 3 axes, with the number of those other than 0 in the upper half. `unfit` is not 0
+  // if differences cannot be coded.
   unsigned long long differences[3];
-  uint32_t looked, unfit;
+  uint32_t unfit;
 };
 static_assert(sizeof(Choice) <= CHOICE_BYTES, "as in Rust");
 

@@ -1,5 +1,5 @@
 // Stage multilevel: the choice of axes of the interpolation, or of differences, from samples. The rules are those of
-// src/stages/multilevel/choose.rs. A block has an axis and a level, or the differences.
+// src/stages/multilevel/choose.rs. A block has an axis and a level, or a part of the sample for differences.
 #include "common/scan.cuh"
 #include "multilevel/choice.cuh"
 #include "multilevel/quantize.cuh"
@@ -40,10 +40,14 @@ template <class T> FZ_DEV void sum_line(const Shape& all, const Predictor<T>& of
   choice.lines[axis][level] = 256 * (a < b ? a : b) / looked;
 }
 
-// Sums the costs of the differences at a sample of the elements.
-template <class T> FZ_DEV void sum_differences(const Shape& all, const Predictor<T>& of, const Source<T>& source, Choice& choice, uint64_t* words) {
+constexpr uint32_t CHOOSE_THREADS = 1024, DIFFERENCE_BLOCKS = SAMPLE / CHOOSE_THREADS;
+FZ_DEV uint32_t sampled(uint32_t n) { return min(SAMPLE, (n - 1) / sample_stride(n, SAMPLE) + 1); }
+
+// Sums the costs of the differences at a part of a sample of the elements. The upper halves of the sums count the differences other
+// than 0.
+template <class T> FZ_DEV void sum_differences(const Shape& all, const Predictor<T>& of, const Source<T>& source, Choice& choice, uint32_t part, uint64_t* words) {
   typedef Num<T> N;
-  const uint32_t n = all.elements(), stride = sample_stride(n, SAMPLE), looked = min(SAMPLE, (n - 1) / stride + 1);
+  const uint32_t n = all.elements(), stride = sample_stride(n, SAMPLE), looked = sampled(n), k = part * CHOOSE_THREADS + threadIdx.x;
   const uint32_t strides[3] = {1, all.n[0], all.n[0] * all.n[1]};
   uint64_t sums[3] = {0, 0, 0};
   bool unfit = false;
@@ -52,77 +56,97 @@ template <class T> FZ_DEV void sum_differences(const Shape& all, const Predictor
     few = N::abs(q) < T(MOST_DIFFERENCE) && of.is_bounded(x);
     return few ? magic_integer(sum) : 0;
   };
-  for (uint32_t k = threadIdx.x; k < looked; k += blockDim.x) {
+  if (k < looked) {
     const uint32_t i = k * stride;
     const bool has[3] = {i % all.n[0] > 0, i / all.n[0] % all.n[1] > 0, i / all.n[0] / all.n[1] > 0};
-    int64_t q[8];
+    T x[8];
+    bool there[8];
+#pragma unroll
     for (uint32_t corner = 0; corner < 8; corner++) {
-      q[corner] = 0;
       uint32_t back = 0;
-      bool there = true;
+      there[corner] = true;
+#pragma unroll
       for (int d = 0; d < 3; d++)
         if (corner >> d & 1) {
-          there = there && has[d];
+          there[corner] = there[corner] && has[d];
           back += strides[d];
         }
+      x[corner] = there[corner] ? source[i - back] : T(0);
+    }
+    int64_t q[8];
+#pragma unroll
+    for (uint32_t corner = 0; corner < 8; corner++) {
       bool few = true;
-      if (there) q[corner] = quotient(source[i - back], few);
-      if (corner == 0) unfit |= !few;
+      q[corner] = there[corner] ? quotient(x[corner], few) : 0;
+      if (corner == 0) unfit = !few;
     }
     const int64_t a = q[0] - q[1], b = a - (q[2] - q[3]), c = a - (q[2] - q[3]) - (q[4] - q[5]) + (q[6] - q[7]);
-    // The upper half counts the differences that are not 0.
     auto bits = [](int64_t d) -> uint64_t { return d ? 1ull << 32 | (64 - __clzll(4 * (d < 0 ? -d : d))) : 0; };
-    sums[0] += bits(a);
-    sums[1] += bits(b);
-    sums[2] += bits(c);
+    sums[0] = bits(a);
+    sums[1] = bits(b);
+    sums[2] = bits(c);
   }
-  if (__syncthreads_or(unfit)) {
-    if (threadIdx.x == 0) choice.unfit = 1;
-    return;
-  }
+  if (unfit) choice.unfit = 1;
 #pragma unroll
-  for (int k = 0; k < 3; k++) {
-    const uint64_t sum = block_sum_to(sums[k], words);
-    if (threadIdx.x != blockDim.x - 1) continue;
-    const uint32_t others = (uint32_t)(sum >> 32), rarity = others ? 31 - __clz((int)(looked / others)) : 0;
-    choice.differences[k] = (uint32_t)sum + (uint64_t)others * (rarity > 1 ? rarity - 1 : 0);
+  for (int j = 0; j < 3; j++) {
+    const uint64_t sum = block_sum_to(sums[j], words);
+    if (threadIdx.x == blockDim.x - 1 && sum) atomicAdd(&choice.differences[j], (unsigned long long)sum);
   }
-  if (threadIdx.x == 0) choice.looked = looked;
+}
+// The cost of differences, from their sum.
+FZ_DEV uint64_t cost_of_differences(uint64_t sum, uint32_t looked) {
+  const uint32_t others = (uint32_t)(sum >> 32), rarity = others ? 31 - __clz((int)(looked / others)) : 0;
+  return (uint32_t)sum + (uint64_t)others * (rarity > 1 ? rarity - 1 : 0);
 }
 
 FZ_DEV uint64_t saturated_sum(uint64_t a, uint64_t b) { return a + b < a ? ~0ull : a + b; }
 FZ_DEV uint64_t saturated_product(uint64_t a, uint64_t b) { return __umul64hi(a, b) ? ~0ull : a * b; }
 
-// One thread must call the function.
-FZ_DEV void decide(const Args& a, const MultilevelParams& p) {
+// A warp must call the function. A lane has a set of axes.
+FZ_DEV void decide(const Args& a, const MultilevelParams& p, unsigned long long (&lines)[3][MOST_LEVELS]) {
   const Choice& choice = *reinterpret_cast<const Choice*>(a.scratch);
-  MultilevelMetadata m = choice.metadata;
-  const uint32_t known = long_axes(p);
-  uint64_t least = ~0ull;
-  m.axes = (uint8_t)known;
-  for (uint32_t i = 0; i < SETS; i++) {
-    const uint32_t axes = i == 0 ? 7 : i == 1 ? 3 : i == 2 ? 5 : 1;
-    if (axes & ~known) continue;
-    const Shape set(p, axes);
-    uint64_t sum = 0;
+  const uint32_t known = long_axes(p), lane = threadIdx.x;
+#pragma unroll
+  for (int axis = 0; axis < 3; axis++) lines[axis][lane] = choice.lines[axis][lane];
+  __syncwarp();
+  const uint32_t own_axes = lane == 0 ? 7 : lane == 1 ? 3 : lane == 2 ? 5 : 1;
+  uint64_t own = ~0ull;
+  if (lane < SETS && (own_axes & ~known) == 0) {
+    const Shape set(p, own_axes);
+    own = 0;
     for (uint32_t level = 1; level <= set.levels(); level++)
       for (int axis = 2; axis >= 0; axis--) {
         if (!set.has_pass(level, axis)) continue;
         const uint64_t count = (uint64_t)set.points(level, axis, 0) * set.points(level, axis, 1) * set.points(level, axis, 2);
-        sum = saturated_sum(sum, saturated_product(count, choice.lines[axis][level]));
+        own = saturated_sum(own, saturated_product(count, lines[axis][level]));
       }
+  }
+  uint64_t least = ~0ull;
+  uint32_t axes = known;
+  for (int i = 0; i < (int)SETS; i++) {
+    const uint64_t sum = __shfl_sync(ALL, own, i);
+    const uint32_t other = __shfl_sync(ALL, own_axes, i);
     if (sum < least) {
       least = sum;
-      m.axes = (uint8_t)axes;
+      axes = other;
     }
   }
+  if (lane > 0) return;
+  MultilevelMetadata m = choice.metadata;
+  m.axes = (uint8_t)axes;
   const uint64_t n = p.dims[0] * p.dims[1] * p.dims[2];
   if (n > 0 && !choice.unfit) {
-    const uint32_t rank = 1 + (p.dims[1] > 1) + (p.dims[2] > 1);
+    const uint32_t rank = 1 + (p.dims[1] > 1) + (p.dims[2] > 1), looked = sampled((uint32_t)n);
     uint32_t best = 0;
-    for (uint32_t k = 1; k < rank; k++) best = choice.differences[k] < choice.differences[best] ? k : best;
+    uint64_t cost = 0;
+    for (uint32_t k = 0; k < rank; k++) {
+      const uint64_t of_axes = cost_of_differences(choice.differences[k], looked);
+      if (k > 0 && of_axes >= cost) continue;
+      best = k;
+      cost = of_axes;
+    }
     // The product fits into 64 bits: a point costs at most 40 bits.
-    const uint64_t sum = choice.differences[best] * 256 * n / choice.looked;
+    const uint64_t sum = cost * 256 * n / looked;
     if (sum + sum / 16 < least) {
       m.axes = 0;
       m.differences = (uint8_t)(best + 1);
@@ -141,13 +165,13 @@ template <class T> FZ_DEV void choose(const Args& a, uint64_t* words) {
   const Source<T> source(address(input(a, 0)));
   const uint32_t levels = all.levels();
   if (blockIdx.x < 3 * levels) sum_line(all, of, source, blockIdx.x % 3, blockIdx.x / 3 + 1, choice, words);
-  else if (blockIdx.x == 3 * levels) sum_differences(all, of, source, choice, words);
+  else if (blockIdx.x < 3 * levels + DIFFERENCE_BLOCKS) sum_differences(all, of, source, choice, blockIdx.x - 3 * levels, words);
 }
 }  // namespace multilevel
 }  // namespace fz
 
 #define MULTILEVEL_CHOOSE(NAME, VALUE)                                                           \
-  extern "C" __global__ void __launch_bounds__(256) multilevel_choose_##NAME(FZ_ARGS) {          \
+  extern "C" __global__ void __launch_bounds__(1024) multilevel_choose_##NAME(FZ_ARGS) {         \
     __shared__ uint64_t words[32];                                                               \
     if (fz::cancelled(a)) return;                                                                \
     fz::multilevel::choose<VALUE>(a, words);                                                     \
@@ -157,6 +181,7 @@ MULTILEVEL_CHOOSE(f64, double)
 
 extern "C" __global__ void __launch_bounds__(32) multilevel_decide(FZ_ARGS) {
   using namespace fz::multilevel;
+  __shared__ unsigned long long lines[3][MOST_LEVELS];
   if (fz::cancelled(a)) return;
-  if (threadIdx.x == 0) decide(a, fz::params<MultilevelParams>(a));
+  decide(a, fz::params<MultilevelParams>(a), lines);
 }

@@ -8,23 +8,80 @@
 
 namespace fz {
 namespace multilevel {
+// Warps of a block.
+constexpr uint32_t RUN_WARPS = 4;
 // Shared memory of a warp.
 struct RunRoom {
   uint32_t pairs[HEAD_PAIRS + 1];
+};
+// Shared memory of a block, with the entries of a set of tables.
+struct RunsRoom {
+  uint2 entries[CONTEXTS * SYMBOLS];
+  RunRoom warps[RUN_WARPS];
+  FZ_DEV void load(const EncoderSet& set) {
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < CONTEXTS * SYMBOLS; i += blockDim.x) entries[i] = (&set.entries[0][0])[i];
+    __syncthreads();
+  }
 };
 
 // A run or mask run of a section.
 struct RunPlace {
   uint32_t section, run;
   bool is_mask;
-  // Among all runs; past the last one `section` is that of none.
+  FZ_DEV RunPlace() {}
+  // Among all runs. A warp must call the function.
   FZ_DEV RunPlace(const Plan& plan, const State& state, uint32_t number) {
-    section = 0;
-    while (section + 1 < plan.sections && state.of[section + 1].first_mask_run <= number) section++;
+    section = ~0u;
+    for (uint32_t from = 0; from < plan.sections; from += 32) {
+      const uint32_t own = from + (threadIdx.x & 31);
+      section += __popc(__ballot_sync(ALL, own < plan.sections && state.of[own].first_mask_run <= number));
+    }
     const Coding& c = state.of[section];
     run = number - c.first_mask_run;
     is_mask = run < c.mask_runs;
     if (!is_mask) run -= c.mask_runs;
+  }
+};
+
+// Runs of one kind of a section, which have a set of tables in common. The warps of a block have one run each.
+struct RunGroup {
+  uint32_t section, first;
+  bool is_mask;
+  FZ_DEV static uint32_t groups(uint32_t runs) { return (runs + RUN_WARPS - 1) / RUN_WARPS; }
+  // The group with this number from the last section on, which has the longest runs; false if there are fewer.
+  FZ_DEV bool find(const Plan& plan, const State& state, uint32_t number) {
+    const uint32_t lane = threadIdx.x & 31;
+    for (uint32_t before = 0; before < plan.sections; before += 32) {
+      const uint32_t own = before + lane;
+      uint32_t masks = 0, all = 0;
+      if (own < plan.sections) {
+        const Coding& c = state.of[plan.sections - 1 - own];
+        masks = groups(c.mask_runs);
+        all = masks + groups(c.runs);
+      }
+      const uint32_t upto = warp_sum_to(all), who = __ballot_sync(ALL, number < upto);
+      if (who) {
+        const int k = __ffs((int)who) - 1;
+        section = plan.sections - 1 - (before + k);
+        first = __shfl_sync(ALL, number + all - upto, k);
+        masks = __shfl_sync(ALL, masks, k);
+        is_mask = first < masks;
+        first = RUN_WARPS * (is_mask ? first : first - masks);
+        return true;
+      }
+      number -= __shfl_sync(ALL, upto, 31);
+    }
+    return false;
+  }
+  // The run of this warp; false if there is none. `number` is its number among all runs.
+  FZ_DEV bool own(const State& state, RunPlace& place, uint32_t& number) const {
+    const Coding& c = state.of[section];
+    place.section = section;
+    place.is_mask = is_mask;
+    place.run = first + (threadIdx.x >> 5);
+    number = c.first_mask_run + place.run + (is_mask ? 0 : c.mask_runs);
+    return place.run < (is_mask ? c.mask_runs : c.runs);
   }
 };
 
@@ -34,6 +91,48 @@ struct BaseCodes {
   FZ_DEV uint32_t at(uint32_t) const { return first; }
 };
 
+// The places of the codes of batches that are visited backward. Most batches follow the last one in its line, or rows end with steps.
+struct CodesAhead {
+  BatchCodes codes;
+  uint32_t batch, in_line;
+  bool in_lines, whole;
+  FZ_DEV explicit CodesAhead(const Section& s) : batch(0), in_line(0), in_lines(s.in_lines()), whole(s.points[0] % STEP == 0) {}
+  FZ_DEV void go_to(const Section& s, uint32_t to) {
+    if (in_line > 0 && to + 1 == batch) {
+      codes.first -= BATCH * codes.next;
+      in_line--;
+    } else if (in_lines || !whole) {
+      codes = BatchCodes(s, to);
+      in_line = in_lines ? to % s.per_line : 0;
+    } else {
+      codes.first = to * BATCH * STEP + (threadIdx.x & 31);
+      codes.next = STEP;
+      codes.x = 0;
+      codes.width = STEP;
+      codes.live = codes.whole = true;
+    }
+    batch = to;
+  }
+};
+
+// Encodes the raw bits of a step of which some point has more bits than are kept with tokens.
+template <class T, bool ANYWHERE, class Codes>
+FZ_APART RunEncoder<ANYWHERE> long_raw(RunEncoder<ANYWHERE> run, const Plan& plan, const Section& s, const uint16_t* more, Source<T> source, uint32_t kept, Codes codes, uint32_t j) {
+  const uint32_t t = kept & 63, count = raw_bits(t, Num<T>::BITS);
+  uint64_t value = kept >> 10;
+  if (count > KEPT_BITS) {
+    const uint32_t at = codes.at(j);
+    if (t == EXACT) value = Num<T>::bits(source[element_of(plan, s, at)]);
+    else value |= (uint64_t)more[at] << KEPT_BITS;
+  }
+#pragma unroll 1
+  for (uint32_t group = Num<T>::BITS / 16; group-- > 0;) {
+    const uint32_t n = count > 16 * group ? min(count - 16 * group, 16u) : 0;
+    if (__any_sync(ALL, n > 0)) run.bits(n, (uint32_t)(value >> 16 * group) & 0xffff);
+  }
+  return run;
+}
+
 template <class T, bool ANYWHERE> struct TokenEncoder {
   const Plan& plan;
   const Section& s;
@@ -42,22 +141,11 @@ template <class T, bool ANYWHERE> struct TokenEncoder {
   const uint2* entries;
   RunEncoder<ANYWHERE>& run;
 
-  // Encodes step j of such codes: `kept` is the token and the context of the lane, 0 if it has no point.
-  template <class Codes> FZ_DEV void step(uint32_t kept, const Codes& codes, uint32_t j, bool live) const {
-    if (__any_sync(ALL, (kept & 63) >= 16)) raw(kept, codes.at(j), live);
-    // Unused entries do not matter.
-    run.symbol(entries[kept % 1024], live);
-  }
-  FZ_DEV void raw(uint32_t kept, uint32_t at, bool live) const {
-    const uint32_t t = kept & 63, count = live ? raw_bits(t, Num<T>::BITS) : 0;
-    uint64_t value = kept >> 10;
-    if (count > KEPT_BITS && t != EXACT) value |= (uint64_t)keeper.more[at] << KEPT_BITS;
-    if (count && t == EXACT) value = Num<T>::bits(source[element_of(plan, s, at)]);
-#pragma unroll 1
-    for (uint32_t group = Num<T>::BITS / 16; group-- > 0;) {
-      const uint32_t n = count > 16 * group ? min(count - 16 * group, 16u) : 0;
-      if (__any_sync(ALL, n > 0)) run.bits(n, (uint32_t)(value >> 16 * group) & 0xffff);
-    }
+  // Encodes raw bits of step j of such codes. `kept` is the token and the context of the lane, 0 if it has no point.
+  template <class Codes> FZ_DEV void raw(uint32_t kept, const Codes& codes, uint32_t j) const {
+    const uint32_t count = raw_bits(kept & 63, Num<T>::BITS);
+    if (__any_sync(ALL, count > KEPT_BITS)) run = long_raw(run, plan, s, keeper.more, source, kept, codes, j);
+    else run.bits(count, kept >> 10);
   }
   // The parts of the base section, the last one first.
   FZ_DEV void base() const {
@@ -69,12 +157,16 @@ template <class T, bool ANYWHERE> struct TokenEncoder {
     part(end, shape.roots());
   }
   FZ_DEV uint32_t part(uint32_t end, uint32_t count) const {
-    const uint32_t lane = threadIdx.x & 31, first = end - count;
+    const uint32_t first = end - count;
+    uint32_t at = first + (count - 1) / STEP * STEP + (threadIdx.x & 31);
+    uint32_t ahead = at < end ? keeper.kept[at] : 0;
 #pragma unroll 1
-    for (uint32_t k = (count + STEP - 1) / STEP; k-- > 0;) {
-      const uint32_t at = first + k * STEP + lane;
-      const bool live = at < end;
-      step(live ? keeper.kept[at] : 0, BaseCodes{at}, 0, live);
+    for (uint32_t k = (count + STEP - 1) / STEP; k > 0; k--) {
+      const uint32_t kept = ahead;
+      if (k > 1) ahead = keeper.kept[at - STEP];
+      if (__any_sync(ALL, kept & 48)) raw(kept, BaseCodes{at}, 0);
+      run.symbol(entries[kept % 1024], at < end);
+      at -= STEP;
     }
     return first;
   }
@@ -83,12 +175,12 @@ template <class T, bool ANYWHERE> struct TokenEncoder {
     RunBatches<true> walk(s, c, masks, steps);
     uint32_t batch = 0, mask = 0, live_ahead = 0;
     bool more = walk.next(batch, mask);
-    BatchCodes ahead;
+    CodesAhead ahead(s);
     uint32_t kept_ahead[BATCH];
     if (more) live_ahead = load(batch, mask, ahead, kept_ahead);
 #pragma unroll 1
     while (more) {
-      const BatchCodes codes = ahead;
+      const BatchCodes codes = ahead.codes;
       const uint32_t now = mask, live = live_ahead;
       uint32_t kept[BATCH];
 #pragma unroll
@@ -96,25 +188,38 @@ template <class T, bool ANYWHERE> struct TokenEncoder {
       more = walk.next(batch, mask);
       if (more) live_ahead = load(batch, mask, ahead, kept_ahead);
 #pragma unroll
-      for (int j = BATCH - 1; j >= 0; j--)
-        if (now >> j & 1) step(kept[j], codes, j, live >> j & 1);
+      for (int half = BATCH - 4; half >= 0; half -= 4) {
+        uint2 entry[4];
+#pragma unroll
+        for (int j = 0; j < 4; j++) entry[j] = entries[kept[half + j] % 1024];
+#pragma unroll
+        for (int j = 3; j >= 0; j--) {
+          if (!(now >> (half + j) & 1)) continue;
+          if (__any_sync(ALL, kept[half + j] & 48)) raw(kept[half + j], codes, half + j);
+          run.symbol(entry[j], live >> (half + j) & 1);
+        }
+      }
     }
   }
   // Returns the steps in which the lane has a point.
-  FZ_DEV uint32_t load(uint32_t batch, uint32_t mask, BatchCodes& codes, uint32_t (&kept)[BATCH]) const {
-    codes = BatchCodes(s, batch);
+  FZ_DEV uint32_t load(uint32_t batch, uint32_t mask, CodesAhead& ahead, uint32_t (&kept)[BATCH]) const {
+    ahead.go_to(s, batch);
+    const BatchCodes& codes = ahead.codes;
     uint32_t live = codes.live ? mask : 0;
     if (codes.whole) {
-      const uint16_t* from = keeper.kept + codes.first;
+      const uint8_t* from = reinterpret_cast<const uint8_t*>(keeper.kept + codes.first);
+      const uint32_t apart = 2 * codes.next;
 #pragma unroll
-      for (uint32_t j = 0; j < BATCH; j++) kept[j] = live >> j & 1 ? from[j * codes.next] : 0;
+      for (uint32_t j = 0; j < BATCH; j++) kept[j] = live >> j & 1 ? *reinterpret_cast<const uint16_t*>(from + (uint64_t)apart * j) : 0;
       return live;
     }
     BatchCodes own = codes;
-#pragma unroll
+#pragma unroll 1
     for (uint32_t j = 0; j < BATCH; j++) {
       if (own.x >= own.width) live &= ~(1u << j);
-      kept[j] = live >> j & 1 ? keeper.kept[own.first] : 0;
+      const uint32_t k = live >> j & 1 ? keeper.kept[own.first] : 0;
+#pragma unroll
+      for (uint32_t i = 0; i < BATCH; i++) kept[i] = i == j ? k : kept[i];
       own.advance();
     }
     return live;
@@ -138,12 +243,11 @@ template <bool ANYWHERE> FZ_DEV void encode_masks(RunEncoder<ANYWHERE>& run, con
   }
 }
 
-// Codes a run or mask run; returns its words.
-template <class T, bool ANYWHERE> FZ_DEV uint32_t encode_run(const Args& a, const EncoderMemory& memory, const RunPlace& place, uint8_t* end, uint32_t room, RunRoom& own) {
+// Codes a run or mask run with the entries of its set of tables; returns its words.
+template <class T, bool ANYWHERE> FZ_DEV uint32_t encode_run(const Args& a, const EncoderMemory& memory, const RunPlace& place, const uint2* entries, uint8_t* end, uint32_t room, RunRoom& own) {
   const Section& s = memory.plan->of[place.section];
   const Coding& c = memory.state->of[place.section];
   const uint8_t* masks = memory.masks + s.first_batch;
-  const uint2* entries = kept(&memory.set(place.section, place.is_mask ? 2 : c.has_masks).entries[0][0]);
   RunEncoder<ANYWHERE> run(end, room);
   if (place.is_mask) {
     encode_masks(run, s, masks, entries, place.run);

@@ -29,8 +29,7 @@ struct EncoderSet {
   uint32_t bits, tables;
   // The bits of the set in a stream.
   uint32_t words[SET_WORDS];
-  // For each context and symbol the multiplier of the division, and in the second word the frequency - 1,
-  // the sum of the frequencies before it, and the shift.
+  // For each context and symbol its `encoder_entry`.
   uint2 entries[CONTEXTS][SYMBOLS];
 };
 static_assert(sizeof(EncoderSet) == ENCODER_SET_BYTES, "as in Rust");

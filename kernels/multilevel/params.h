@@ -61,6 +61,9 @@ constexpr static const uint32_t WAVE = 4096;
 /// Bytes of values that the threads of a block of a pass process at once: wide values require more shared memory.
 constexpr static const uint32_t PASS_BYTES = 1024;
 
+/// The same for an encoder, whose threads require more registers.
+constexpr static const uint32_t ENCODER_PASS_BYTES = 512;
+
 /// Bytes of structures in the memory of a device.
 constexpr static const uint64_t PLAN_BYTES = (1 << 13);
 

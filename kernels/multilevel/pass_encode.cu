@@ -1,16 +1,25 @@
 // Stage multilevel, encoder: the passes of a level. A warp codes a batch, or a segment of a line.
 #include "multilevel/pass_encode.cuh"
+#include "multilevel/pass_wide.cuh"
 #include "multilevel/stencil.cuh"
 
 namespace fz {
 namespace multilevel {
 // Shared memory of a block, which has fewer warps for wide values.
 template <class T> struct EncoderRoom {
-  static constexpr uint32_t WARPS = PASS_BYTES / 32 / sizeof(T);
-  EncoderRoomOfWarp<T> warps[WARPS];
+  static constexpr uint32_t WARPS = ENCODER_PASS_BYTES / 32 / sizeof(T);
+  union {
+    EncoderRoomOfWarp<T> warps[WARPS];
+    WideZeros zeros[WARPS];
+  };
   BlockCounts counts;
   Coder<T> coder;
 };
+
+template <int STENCIL, bool LINES, class T> FZ_DEV void encode_wide(const WideEncoder<T>& wide, WideCounts& own, const Known<T>& finer) {
+  if constexpr (LINES) wide.template lines<STENCIL>(own);
+  else wide.template rows<STENCIL>(own, finer);
+}
 
 // The tag of a launch: level and axis.
 template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoom<T>& of_block) {
@@ -33,19 +42,32 @@ template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoo
   if (threadIdx.x == 0) room.coder = Coder<T>(p.threshold, m);
   counts.clear();
   const Section& s = plan.of[plan.number[level][axis]];
+  const uint32_t stencil = stencil_of(memory.sums[level]);
+  Known<T> finer(buffers, shape, max(level, 2u) - 1);
+  if (level == 1) finer.at = nullptr;
+  if constexpr (sizeof(T) == sizeof(float)) {
+    const uint8_t* source = address(input(a, 0));
+    if (WideEncoder<T>::fits(shape, s, source)) {
+      const WideEncoder<T> wide = {shape, s, Known<T>(buffers, shape, level), reinterpret_cast<const T*>(source), room.coder, Keeper(memory, s.first_point), memory.masks + s.first_batch};
+      WideCounts own(counts, room.zeros[threadIdx.x >> 5]);
+      if (stencil == 8) encode_wide<8, LINES>(wide, own, finer);
+      else if (stencil == 6) encode_wide<6, LINES>(wide, own, finer);
+      else if (stencil == 4) encode_wide<4, LINES>(wide, own, finer);
+      else encode_wide<2, LINES>(wide, own, finer);
+      own.finish();
+      counts.flush(memory.counts[plan.number[level][axis]]);
+      return;
+    }
+  }
   const PassEncoder<T> encoder(a, p, memory, s, room.coder);
   EncoderRoomOfWarp<T>& warp = room.warps[threadIdx.x >> 5];
   WarpCounts own(counts, warp.zero);
-  const uint32_t stencil = stencil_of(memory.sums[level]);
   if constexpr (LINES) {
     if (stencil == 8) encoder.template lines<8>(own, warp);
     else if (stencil == 6) encoder.template lines<6>(own, warp);
     else if (stencil == 4) encoder.template lines<4>(own, warp);
     else encoder.template lines<2>(own, warp);
   } else {
-    Known<T> finer = encoder.known;
-    if (level > 1) finer = Known<T>(buffers, shape, level - 1);
-    else finer.at = nullptr;
     if (stencil == 8) encoder.template rows<8>(own, finer, warp);
     else if (stencil == 6) encoder.template rows<6>(own, finer, warp);
     else if (stencil == 4) encoder.template rows<4>(own, finer, warp);
@@ -64,7 +86,7 @@ template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoo
     if (fz::cancelled(a)) return; \
     fz::multilevel::encode_pass<VALUE, LINES>(a, room); \
   }
-MULTILEVEL_PASS_ENCODE(encode_lines_f32, float, true, 3)
-MULTILEVEL_PASS_ENCODE(encode_lines_f64, double, true, 4)
-MULTILEVEL_PASS_ENCODE(encode_rows_f32, float, false, 3)
-MULTILEVEL_PASS_ENCODE(encode_rows_f64, double, false, 4)
+MULTILEVEL_PASS_ENCODE(encode_lines_f32, float, true, 5)
+MULTILEVEL_PASS_ENCODE(encode_lines_f64, double, true, 8)
+MULTILEVEL_PASS_ENCODE(encode_rows_f32, float, false, 5)
+MULTILEVEL_PASS_ENCODE(encode_rows_f64, double, false, 8)

@@ -13,13 +13,22 @@ FZ_DEV void copy_run(const Out& out, uint64_t at, const uint16_t* from, uint32_t
     return;
   }
   uint16_t* w = reinterpret_cast<uint16_t*>(to);
-  const uint32_t first = aligned(to, 4) ? 0 : min(words, 1u), pairs = (words - first) / 2;
-  if (lane == 0 && first) w[0] = from[0];
-  if (lane == 0 && first + 2 * pairs < words) w[words - 1] = from[words - 1];
-#pragma unroll 4
-  for (uint32_t i = lane; i < pairs; i += 32) {
-    const uint32_t k = first + 2 * i;
-    *reinterpret_cast<uint32_t*>(w + k) = from[k] | (uint32_t)from[k + 1] << 16;
+  // The words before the first 16 bytes that are aligned, these, and the other ones.
+  const uint32_t first = min(words, (uint32_t)(-(intptr_t)to & 15) / 2), wide = (words - first) / 8, done = first + 8 * wide;
+  if (lane < first) w[lane] = from[lane];
+  if (lane < words - done) w[done + lane] = from[done + lane];
+  const uint32_t odd = aligned(from + first, 4) ? 0 : 1;
+  const uint32_t* pairs = reinterpret_cast<const uint32_t*>(from + first - odd);
+#pragma unroll 2
+  for (uint32_t i = lane; i < wide; i += 32) {
+    uint32_t own[5];
+#pragma unroll
+    for (uint32_t k = 0; k < 4; k++) own[k] = pairs[4 * i + k];
+    own[4] = odd ? from[first + 8 * i + 7] : 0;
+    if (odd)
+#pragma unroll
+      for (uint32_t k = 0; k < 4; k++) own[k] = own[k] >> 16 | own[k + 1] << 16;
+    *reinterpret_cast<uint4*>(w + first + 8 * i) = make_uint4(own[0], own[1], own[2], own[3]);
   }
 }
 

@@ -77,7 +77,7 @@ template <bool BACKWARD> struct RunBatches {
   // Finds the next batch and its mask; returns false if there is none.
   FZ_DEV bool next(uint32_t& batch, uint32_t& mask) {
     while (pending == 0) {
-      if (BACKWARD ? base <= steps.first : base + 32 > steps.last) return false;
+      if (BACKWARD ? base <= steps.first : base + 32 > steps.last || base + 32 >= uniform(s.batches)) return false;
       skip();
       base = BACKWARD ? base - 32 : base + 32;
       load();

@@ -24,25 +24,25 @@ template <bool ANYWHERE> struct RunEncoder {
   // Writes a word at a place that is `before` words before the end.
   FZ_DEV void put(uint32_t before, uint32_t word) const {
     if (before > room) return;
-    uint8_t* at = end - 2 * (uint64_t)before;
+    uint8_t* at = end + (int64_t)(int32_t)before * -2;
     if (ANYWHERE) store<uint16_t>(at, (uint16_t)word);
     else *reinterpret_cast<uint16_t*>(at) = (uint16_t)word;
   }
   FZ_DEV void emit(bool need) {
     const uint32_t who = __ballot_sync(ALL, need);
     words += __popc(who);
-    if (need) {
-      put(words - __popc(who & lanes), x & 0xffff);
-      x >>= 16;
-      own++;
-    }
+    const uint32_t before = words - __popc(who & lanes);
+    if (need) put(before, x & 0xffff);
+    x = need ? x >> 16 : x;
+    own += need ? 1 : 0;
   }
   // Encodes a symbol, by its entry in the table of an encoder.
   FZ_DEV void symbol(uint2 e, bool live) {
-    const uint32_t f = (e.y & (ONE_SLOT - 1)) + 1, before = e.y >> FREQUENCY_BITS & (ONE_SLOT - 1), l = e.y >> 28;
-    emit(live && x >> (32 - FREQUENCY_BITS) >= f);
-    const uint32_t h = __umulhi(x, e.x), q = l ? (h + ((x - h) >> 1)) >> (l - 1) : x;
-    if (live) x = x + before + q * (ONE_SLOT - f);
+    // Nothing changes if the frequency is 2^14 and all else is 0.
+    const uint32_t y = live ? e.y : 0, rest = y & (ONE_SLOT - 1);
+    emit((x >> (32 - FREQUENCY_BITS)) + rest >= ONE_SLOT);
+    const uint32_t q = __umulhi(x + (e.x >> 31), e.x | 1u << 31) >> (y >> 28);
+    x += (y >> FREQUENCY_BITS & (ONE_SLOT - 1)) + q * rest;
   }
   // Encodes `count` bits, at most 16.
   FZ_DEV void bits(uint32_t count, uint32_t value) {

@@ -37,17 +37,21 @@ struct RunPlanner {
     if (coding.has_masks) bits += memory.set(k, 2).bits;
     coding.table_words = (bits + 15) / 16;
   }
-  // By one thread: sums of all sections.
+  // By the first warp: sums of all sections.
   FZ_DEV void add_up(const Plan& plan, const MultilevelParams& p) {
-    uint64_t sum = 0;
-    roots = spared = 0;
-    for (uint32_t k = 0; k < plan.sections; k++) {
+    uint64_t sum = 0, own_roots = 0, own_spared = 0;
+    for (uint32_t k = threadIdx.x; k < plan.sections; k += 32) {
       sum += cost[k];
-      roots += root[k];
-      spared += bytes_of(masks[k]) + bytes_of(tokens[k]);
+      own_roots += root[k];
+      own_spared += bytes_of(masks[k]) + bytes_of(tokens[k]);
     }
-    const uint64_t bytes = bytes_of(sum);
+    const uint64_t bytes = bytes_of(warp_total(sum));
+    own_roots = warp_total(own_roots);
+    own_spared = warp_total(own_spared);
+    if (threadIdx.x > 0) return;
     all = runs_of(bytes ? bytes : 1, elements(p) * p.value);
+    roots = own_roots;
+    spared = own_spared;
   }
   // By a thread for each section: its runs.
   FZ_DEV void cut(const Section& s, Coding& c, uint32_t k) const {
@@ -62,16 +66,23 @@ struct RunPlanner {
     }
     c.runs = (c.steps + c.per_run - 1) / c.per_run;
   }
-  // By one thread: numbers of runs.
+  // By the first warp: numbers of runs.
   FZ_DEV void number_runs(State& state, const Plan& plan) {
-    state.mask_runs = state.runs = state.overflows = 0;
-    for (uint32_t k = 0; k < plan.sections; k++) {
-      Coding& c = state.of[k];
-      c.first_mask_run = state.mask_runs + state.runs;
-      c.first_run = c.first_mask_run + c.mask_runs;
-      state.mask_runs += c.mask_runs;
-      state.runs += c.runs;
+    uint32_t before = 0, of_masks = 0;
+    for (uint32_t from = 0; from < plan.sections; from += 32) {
+      const uint32_t k = from + threadIdx.x, own_masks = k < plan.sections ? state.of[k].mask_runs : 0;
+      const uint32_t own = k < plan.sections ? own_masks + state.of[k].runs : 0, upto = warp_sum_to(own);
+      if (k < plan.sections) {
+        state.of[k].first_mask_run = before + upto - own;
+        state.of[k].first_run = before + upto - own + own_masks;
+      }
+      before += __shfl_sync(ALL, upto, 31);
+      of_masks += __reduce_add_sync(ALL, own_masks);
     }
+    if (threadIdx.x > 0) return;
+    state.mask_runs = of_masks;
+    state.runs = before - of_masks;
+    state.overflows = 0;
   }
   // A thread for each section determines the room of its runs: RUN_ROOM bytes, and a share of the other bytes in proportion to the
   // cost. A run that does not fit is coded again later.
@@ -85,13 +96,16 @@ struct RunPlanner {
     c.mask_room = room(masks[k], c.mask_runs);
     c.room = room(tokens[k], c.runs);
   }
-  // By one thread: where slots are.
+  // By the first warp: where slots are.
   FZ_DEV void place_slots(State& state, const Plan& plan) const {
-    uint64_t at = 0;
-    for (uint32_t k = 0; k < plan.sections; k++) {
-      Coding& c = state.of[k];
-      c.slots = at;
-      at += (uint64_t)c.mask_room * c.mask_runs + (uint64_t)c.room * c.runs;
+    uint64_t before = 0;
+    for (uint32_t from = 0; from < plan.sections; from += 32) {
+      const uint32_t k = from + threadIdx.x;
+      uint64_t own = 0;
+      if (k < plan.sections) own = (uint64_t)state.of[k].mask_room * state.of[k].mask_runs + (uint64_t)state.of[k].room * state.of[k].runs;
+      const uint64_t upto = warp_sum_to(own);
+      if (k < plan.sections) state.of[k].slots = before + upto - own;
+      before += __shfl_sync(ALL, upto, 31);
     }
   }
 };
@@ -113,15 +127,15 @@ extern "C" __global__ void __launch_bounds__(128) multilevel_runs(FZ_ARGS) {
     if (mine) planner.decide(memory, k);
     if (m.differences == 0 && k >= 1 && k <= plan.levels) planner.stencils[k] = (uint8_t)(k > plan.base_ends ? plan.stencil[k] : stencil_of(memory.sums[k]));
     __syncthreads();
-    if (k == 0) planner.add_up(plan, p);
+    if (k < 32) planner.add_up(plan, p);
     __syncthreads();
     if (mine) planner.cut(plan.of[k], state.of[k], k);
     __syncthreads();
-    if (k == 0) planner.number_runs(state, plan);
+    if (k < 32) planner.number_runs(state, plan);
     __syncthreads();
     if (mine) planner.give_room(memory, state.of[k], k);
     __syncthreads();
-    if (k == 0) planner.place_slots(state, plan);
+    if (k < 32) planner.place_slots(state, plan);
     if (m.differences == 0)
       for (uint32_t level = 1; k == 0 && level <= plan.levels; level++) m.stencils[(level - 1) / 4] |= (uint8_t)((planner.stencils[level] / 2 - 1) << (level - 1) % 4 * 2);
   }

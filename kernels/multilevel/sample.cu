@@ -129,7 +129,7 @@ template <class T> FZ_DEV void sample(const Args& a, SampleMemory<T>& own) {
   Choice& choice = *reinterpret_cast<Choice*>(a.scratch);
   choice.metadata = m;
   for (int k = 0; k < 3; k++) choice.differences[k] = 0;
-  choice.looked = choice.unfit = 0;
+  choice.unfit = 0;
 }
 }  // namespace multilevel
 }  // namespace fz

@@ -41,31 +41,44 @@ struct SetMaker {
     const uint64_t union_cost = cost_of_counts(log, a, b);
     if (lane == 0) both[g] = union_cost;
   }
+  // By the first warp: the union of two neighbors that saves most, the first one of equals.
   FZ_DEV void choose() {
-    long long most = 0;
-    best = 0;
-    for (uint32_t g = 0; g + 1 < groups; g++) {
-      const long long gain = (long long)(cost[g] + cost[g + 1]) - (long long)both[g];
-      if (g == 0 || gain > most) {
-        most = gain;
-        best = g;
+    const uint32_t lane = threadIdx.x & 31;
+    long long most = lane + 1 < groups ? (long long)(cost[lane] + cost[lane + 1]) - (long long)both[lane] : INT64_MIN;
+    uint32_t at = lane;
+    // Lane k has the best one of consecutive groups from k on.
+#pragma unroll
+    for (int d = 1; d < 32; d <<= 1) {
+      const long long other = __shfl_down_sync(ALL, most, d);
+      const uint32_t other_at = __shfl_down_sync(ALL, at, d);
+      if (other > most) {
+        most = other;
+        at = other_at;
       }
     }
-    stop = groups == 1 || (most <= 0 && groups <= TABLES);
+    if (lane == 0) {
+      best = at;
+      stop = groups == 1 || (most <= 0 && groups <= TABLES);
+    }
   }
   // Unites group `best` and the next one.
   FZ_DEV void unite() {
     const uint32_t to = first[best], from = first[best + 1];
     if (threadIdx.x < SYMBOLS) counts[to][threadIdx.x] += counts[from][threadIdx.x];
     __syncthreads();
-    if (threadIdx.x == 0) {
-      cost[best] = both[best];
-      groups--;
-      for (uint32_t g = best + 1; g < groups; g++) {
-        first[g] = first[g + 1];
-        cost[g] = cost[g + 1];
-        both[g] = both[g + 1];
+    if (threadIdx.x < 32) {
+      // The groups behind move by one.
+      const uint32_t g = threadIdx.x;
+      const bool moves = g > best && g + 1 < groups;
+      const uint32_t own_first = moves ? first[g + 1] : 0;
+      const uint64_t own_cost = g == best ? both[g] : moves ? cost[g + 1] : 0, own_both = moves ? both[g + 1] : 0;
+      __syncwarp();
+      if (moves || g == best) cost[g] = own_cost;
+      if (moves) {
+        first[g] = own_first;
+        both[g] = own_both;
       }
+      if (g == 0) groups--;
     }
     __syncthreads();
     const uint32_t warp = threadIdx.x >> 5;
@@ -130,7 +143,7 @@ struct SetMaker {
     find_costs(threadIdx.x >> 5, true);
     __syncthreads();
     for (;;) {
-      if (threadIdx.x == 0) choose();
+      if (threadIdx.x < 32) choose();
       __syncthreads();
       if (stop) break;
       unite();

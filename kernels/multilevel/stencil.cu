@@ -20,15 +20,16 @@ template <class T> FZ_DEV void sum_costs(const Args& a) {
   const Predictor<T> of(p.threshold, m);
   const uint32_t spacing = 1u << (level - 1), plane = known.rows * known.length;
   uint32_t sums[4] = {0, 0, 0, 0};
-#pragma unroll 1
-  for (int axis = 0; axis < 3; axis++) {
-    if (!shape.has_pass(level, axis)) continue;
+  // A third of the blocks has an axis.
+  const int axis = (int)(blockIdx.x % 3);
+  const uint32_t first = blockIdx.x / 3 * blockDim.x + threadIdx.x, threads = gridDim.x / 3 * blockDim.x;
+  if (shape.has_pass(level, axis)) {
     uint32_t points[3];
     for (int d = 0; d < 3; d++) points[d] = d == axis ? shape.points(level, axis, d) : shape.grid(d, level);
     const uint32_t count = points[0] * points[1] * points[2], stride = sample_stride(count, SAMPLE);
     // Taps along x are contiguous; those along y and z are in even rows.
     const uint32_t apart = axis == 0 ? 1 : axis == 1 ? 2 * known.length : 2 * plane, all = halved(shape.n[axis], level);
-    for (uint64_t n = (uint64_t)(blockIdx.x * blockDim.x + threadIdx.x) * stride; n < count; n += (uint64_t)gridDim.x * blockDim.x * stride) {
+    for (uint64_t n = (uint64_t)first * stride; n < count; n += (uint64_t)threads * stride) {
       const uint32_t i = (uint32_t)n, at[3] = {i % points[0], i / points[0] % points[1], i / points[0] / points[1]};
       uint64_t element = 0, place = 0;
       const uint32_t strides[3] = {1, shape.n[0], shape.n[0] * shape.n[1]}, known_strides[3] = {1, known.length, plane};

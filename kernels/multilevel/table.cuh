@@ -80,12 +80,20 @@ struct MadeTable {
   }
 };
 
-// The numbers m and l of a division by f: x / f = (h + (x - h) / 2^min(l, 1)) / 2^max(l - 1, 0), where h is the high half of m x.
+// The entry of a symbol for an encoder, whose states x are below 2^18 f. With 2^k < f <= 2^(k+1), or k = 0 if f = 1, the quotient x / f is
+// (x + one) m / 2^(32+k). `one` is 0 if m is the next integer of 2^(32+k) / f, and 1 if m is the integer before. One of the two
+// integers differs from it by at most 1/2, so the error of the quotient is below 1 / f. m is at least 2^31, so its highest bit contains
+// `one` instead. The second word is 2^14 - f, and from bit 14 on the sum before, and from bit 28 on k. The entry of a symbol that does
+// not occur is 0.
 FZ_DEV uint2 encoder_entry(uint32_t f, uint32_t before) {
   if (f == 0) return make_uint2(0, 0);
-  const uint32_t l = f > 1 ? 32 - __clz((int)(f - 1)) : 0;
-  const uint32_t m = (uint32_t)((((1ull << l) - f) << 32) / f + 1);
-  return make_uint2(m, (f - 1) | before << 14 | l << 28);
+  const uint32_t k = f > 1 ? 31 - __clz((int)(f - 1)) : 0;
+  const uint64_t all = 1ull << (32 + k);
+  uint64_t m = (all - 1) / f + 1;
+  const uint64_t above = m * f - all, limit = (uint64_t)f << 18;
+  const bool one = f == 1 || above * limit > all;
+  if (one) m--;
+  return make_uint2((uint32_t)m << 1 >> 1 | (one ? 1u << 31 : 0), (ONE - f) | before << 14 | k << 28);
 }
 // The entry of a symbol for a decoder: the raw bits of the token, and from bit 4 on the frequency - 1, and from bit 18 on the sum before.
 // A symbol that does not occur seems to end before every slot that a search looks for behind it.

@@ -26,8 +26,9 @@ template <class T> struct Line {
   uint32_t code, next_code, element, next_element;
   bool live;
   FZ_DEV Line() : even(nullptr), odd(nullptr), apart(0), code(0), next_code(0), element(0), next_element(0), live(false) {}
-  FZ_DEV Line(const Shape& shape, const Section& s, const Known<T>& known, uint32_t line) {
-    const uint32_t lane = threadIdx.x & 31, strip = line % s.strips, other = line / s.strips;
+  // `lane` is the place in the strip.
+  FZ_DEV Line(const Shape& shape, const Section& s, const Known<T>& known, uint32_t line, uint32_t lane = threadIdx.x & 31) {
+    const uint32_t strip = line % s.strips, other = line / s.strips;
     const uint32_t width = s.points[0], spacing = 1u << (s.level - 1);
     uint32_t x = strip * STEP + lane;
     live = x < width;

@@ -2,8 +2,8 @@
 
 use super::grid::{Levels, layout};
 use super::params::{
-    BASE_POINTS, CHOICE_BYTES, COUNTS_BYTES, DECODER_SET_BYTES, ENCODER_SET_BYTES, MASK_RUN,
-    MultilevelParams, PASS_BYTES, PLAN_BYTES, POOL_LESS, RUN_ROOM, STATE_BYTES,
+    BASE_POINTS, CHOICE_BYTES, COUNTS_BYTES, DECODER_SET_BYTES, ENCODER_PASS_BYTES, ENCODER_SET_BYTES,
+    MASK_RUN, MultilevelParams, PASS_BYTES, PLAN_BYTES, POOL_LESS, RUN_ROOM, SAMPLE, STATE_BYTES,
 };
 use super::steps::Layout;
 use crate::ir::device::{DeviceLaunch, LaunchShape};
@@ -13,6 +13,8 @@ use crate::ir::kernel::read_params;
 const BLOCKS: u64 = 1056;
 const THREADS: u32 = 256;
 const WARPS: u64 = THREADS as u64 / 32;
+/// Warps of a block that encodes runs.
+const RUN_WARPS: u32 = 4;
 /// The batches of a section start at a multiple of this number.
 const BATCH_UNIT: usize = 256;
 /// Bytes of the sums of the costs of stencils.
@@ -114,14 +116,14 @@ fn passes(p: &MultilevelParams) -> Vec<(u32, Vec<u32>)> {
     (1..=most).rev().map(|level| (level, axes(level))).collect()
 }
 
-/// The largest number of blocks of a pass, for f32 and for f64. A warp of a decoder restores runs of many steps, so a decoder has
-/// only the blocks that 132 multiprocessors execute at a time: a second wave would leave most of the device idle.
-const ENCODER_BLOCKS: [u64; 2] = [2 * 3 * 132, 16 * 132];
+/// The largest number of blocks of a pass, for f32 and for f64: those that 132 multiprocessors execute at a time. Warps have equal
+/// shares of a pass, so a second wave would leave most of the device idle.
+const ENCODER_BLOCKS: [u64; 2] = [5 * 132, 8 * 132];
 const DECODER_BLOCKS: [u64; 2] = [4 * 132, 5 * 132];
 
 /// Blocks of a pass of a level, and threads of a block, which are fewer for wide values.
-fn pass_launch(p: &MultilevelParams, level: u32, most: [u64; 2]) -> (u64, u32) {
-    let threads = PASS_BYTES / p.value;
+fn pass_launch(p: &MultilevelParams, level: u32, most: [u64; 2], bytes: u32) -> (u64, u32) {
+    let threads = bytes / p.value;
     // At most half of the points of a level are those of one pass. A level has at most half of the points of the next finer one,
     // which is the case if x alone is interpolated.
     let warps = (elements(p) >> level).div_ceil(256);
@@ -142,7 +144,7 @@ pub(super) fn resolve(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     }
     let levels = p.dims.iter().max().map_or(0, |&d| d.max(1).next_power_of_two().trailing_zeros());
     let made = DeviceLaunch::one(of_type(&p, functions!("sample")), 1, 1024)
-        .then(of_type(&p, functions!("choose")), 3 * u64::from(levels) + 1, THREADS)
+        .then(of_type(&p, functions!("choose")), 3 * u64::from(levels) + u64::from(SAMPLE) / 1024, 1024)
         .then("multilevel_decide", 1, 32);
     Some(made.with(0, CHOICE_BYTES))
 }
@@ -154,29 +156,31 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     }
     let (n, sections, runs) = (elements(&p), u64::from(p.sections), u64::from(p.runs));
     let bytes = n * u64::from(p.value);
-    let mut made = DeviceLaunch::one(of_type(&p, functions!("base_encode")), root_blocks(&p), 512);
+    let mut made = DeviceLaunch::one(of_type(&p, functions!("base_encode")), root_blocks(&p) + 1, 1024);
     let wide = n.div_ceil(2048).min(BLOCKS);
     made = made.then(of_type(&p, functions!("quotients")), wide, THREADS);
     made = made.then("multilevel_differences", wide, THREADS);
     for (level, axes) in passes(&p) {
-        made = made.then_tagged(of_type(&p, functions!("stencil")), 32, THREADS, 4 * level);
+        made = made.then_tagged(of_type(&p, functions!("stencil")), 3 * 16, THREADS, 4 * level);
         for axis in axes {
             let name = if axis > 0 { functions!("encode_lines") } else { functions!("encode_rows") };
-            let (blocks, threads) = pass_launch(&p, level, ENCODER_BLOCKS);
+            let (blocks, threads) = pass_launch(&p, level, ENCODER_BLOCKS, ENCODER_PASS_BYTES);
             made = made.then_tagged(of_type(&p, name), blocks, threads, 4 * level + axis);
         }
     }
-    // Runs have different lengths, so more blocks than run at the same time distribute them better.
-    let run_blocks = runs.div_ceil(WARPS).min(4 * BLOCKS);
+    // Runs have different lengths, so more blocks than run at the same time distribute them better. A section has at most two groups of
+    // runs that leave warps of a block without one.
+    let run_blocks = (runs.div_ceil(RUN_WARPS.into()) + 2 * sections).min(8 * BLOCKS);
+    let run_threads = 32 * RUN_WARPS;
     made = made
-        .then("multilevel_count_masks", u64::from(p.batches).div_ceil(4096), THREADS)
+        .then("multilevel_count_masks", u64::from(p.batches).div_ceil(1024), THREADS)
         .then("multilevel_tables", 3 * sections, 512)
         .then("multilevel_runs", 1, 128)
         .then("multilevel_starts", sections, 1024)
-        .then(of_type(&p, functions!("encode_runs")), run_blocks, THREADS)
+        .then(of_type(&p, functions!("encode_runs")), run_blocks, run_threads)
         .then("multilevel_place", sections, 1024)
         .then("multilevel_gather", (runs + sections).div_ceil(WARPS).min(BLOCKS), THREADS)
-        .then(of_type(&p, functions!("encode_again")), run_blocks, THREADS)
+        .then(of_type(&p, functions!("encode_again")), run_blocks.min(BLOCKS / 4), run_threads)
         .then(of_type(&p, functions!("list")), wide, THREADS);
     let pool = (bytes - bytes / POOL_LESS + u64::from(RUN_ROOM) * runs).max(known_bytes(&p)).max(4 * n);
     let scratch =
@@ -212,7 +216,7 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then(of_type(&p, functions!("restore")), wide, THREADS)
         .then(of_type(&p, functions!("put_exact")), wide, THREADS);
     for (level, axes) in passes(&p) {
-        let (blocks, threads) = pass_launch(&p, level, DECODER_BLOCKS);
+        let (blocks, threads) = pass_launch(&p, level, DECODER_BLOCKS, PASS_BYTES);
         for axis in axes {
             let name = if axis > 0 { functions!("decode_lines") } else { functions!("decode_rows") };
             made = made.then_tagged(of_type(&p, name), blocks, threads, 4 * level + axis);

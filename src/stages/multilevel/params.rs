@@ -39,6 +39,8 @@ pub const RUN_BYTES: u32 = 48;
 pub const WAVE: u32 = 4096;
 /// Bytes of values that the threads of a block of a pass process at once: wide values require more shared memory.
 pub const PASS_BYTES: u32 = 1024;
+/// The same for an encoder, whose threads require more registers.
+pub const ENCODER_PASS_BYTES: u32 = 512;
 
 /// Bytes of structures in the memory of a device.
 pub const PLAN_BYTES: u64 = 1 << 13;
