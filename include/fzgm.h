@@ -87,8 +87,8 @@
  *   FZ_DEVICE.
  *
  *   Output parameters. If a function fails, its output parameters, including structures, are
- *   unchanged. Exceptions: the following can change. The description of each function states their
- *   contents after a failure:
+ *   unchanged, except the following. The description of each function states the contents of these
+ *   parameters after a failure:
  *
  *   - the memory at `dst`;
  *   - `*needed_bytes` of fz_container_info_partial();
@@ -597,7 +597,8 @@ typedef struct {
   double default_value;
   /**
    * Value in the pipeline; for a stage of the library, the default. For a word, its index in the
-   * choices. A stage that rejects mode "rel" can have parameter mode "rel"; `value` is then -1.
+   * choices. In a pipeline, parameter mode can be "rel" although the stage rejects this mode;
+   * `value` is then -1.
    */
   double value;
   /** 1: the value must be greater than `low`. 0: `low` is permitted. */
@@ -647,11 +648,11 @@ typedef struct {
    *
    * strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: the
    * file has the same bytes as a file from the reference implementation. Such a file does not
-   * record the shape. In the file, zeros follow the last element of the array: the padding. The
-   * file records one length, of the array and the padding together. Every decoder, also one from fz_plan_decoder(), restores a
-   * one-dimensional array of this length: the elements in order, followed by the padding.
-   * fz_info::original_bytes is this length in bytes. The capacity of `dst` must be at least this
-   * length.
+   * record the shape. In the file, zeros follow the last element. These zeros are the padding.
+   * The file records one length, of the array and the padding together. Every decoder, also one
+   * from fz_plan_decoder(), restores a one-dimensional array of this length: the elements in
+   * order, followed by the padding. fz_info::original_bytes is this length in bytes. The
+   * capacity of `dst` must be at least this length.
    */
   int32_t strict;
   /**
@@ -695,10 +696,11 @@ typedef struct {
    * Reuse of the value base, which is max - min (mode "noa") or max |x| (mode "prel") of the
    * bounded values; see docs/bounds.md of the sources.
    * - 0 (default): the bound of a call is a fraction of the value base of its array.
-   * - 1: the workspace of an encoder keeps a value base from call to call. If the kept base suits
-   *   the array, the bound is a fraction of the kept base. This bound is never larger than the
-   *   bound with previous_base 0. The container also depends on the earlier calls with the workspace. On
-   *   a GPU, calls with preset "pfpl" are faster.
+   * - 1: the workspace of an encoder keeps a value base from call to call. If the kept base is
+   *   at most the value base of the array, and at least 0.8 times that value base, the bound is
+   *   a fraction of the kept base. This bound is never larger than the bound with previous_base
+   *   0. The container also depends on the earlier calls with the workspace. On a GPU, calls
+   *   with preset "pfpl" are faster.
    *
    * The option applies to the stages fast and quantizer with strict 1 and without value_base.
    * Other stages, other modes, and decoders ignore the option. fz_batch_workspace_new() rejects
@@ -1602,10 +1604,10 @@ int32_t fz_compress(const fz_plan *plan,
  *
  * A call on a GPU reads the header, compares the checksums, and decodes on the device. If the
  * container is in device memory, a call without a plan copies the header to the host, and a call
- * with a plan copies nothing. In two cases, both calls copy the whole container to the host: the
- * header is a foreign header (see fz_plan_open()), or the device finds a failure. The host then
- * checks the header and the checksums. If these checks find no failure, the device decodes the
- * container.
+ * with a plan copies nothing. Exception, with or without a plan: if the header is a foreign header
+ * (see fz_plan_open()), or if the device finds a failure, the call copies the whole container from
+ * device memory to the host. The host then checks the header and the checksums. If these checks
+ * find no failure, the device decodes the container.
  *
  * On failure the contents of `dst` are undefined.
  *
@@ -2453,8 +2455,8 @@ int32_t fz_container_info_partial(const void *beginning,
  * - fixed_step of stages fast, quantizer, and lorenzo_quant;
  * - value_base: the pipeline computes the value from the array.
  *
- * In addition, the header of a compact frame does not record the digits of the error bound after
- * the seventh, and outlier_threshold of stage lorenzo_quant.
+ * In addition, the header of a compact frame lacks two things: outlier_threshold of stage
+ * lorenzo_quant, and the digits of the error bound after the seventh.
  *
  * If the container stores the array uncompressed, the pipeline consists of stage "stored".
  *

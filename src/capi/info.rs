@@ -175,8 +175,8 @@ pub unsafe extern "C" fn fz_container_info_partial(
 /// - fixed_step of stages fast, quantizer, and lorenzo_quant;
 /// - value_base: the pipeline computes the value from the array.
 ///
-/// In addition, the header of a compact frame does not record the digits of the error bound after
-/// the seventh, and outlier_threshold of stage lorenzo_quant.
+/// In addition, the header of a compact frame lacks two things: outlier_threshold of stage
+/// lorenzo_quant, and the digits of the error bound after the seventh.
 ///
 /// If the container stores the array uncompressed, the pipeline consists of stage "stored".
 ///

@@ -21,11 +21,11 @@ pub struct fz_options {
     ///
     /// strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: the
     /// file has the same bytes as a file from the reference implementation. Such a file does not
-    /// record the shape. In the file, zeros follow the last element of the array: the padding. The
-    /// file records one length, of the array and the padding together. Every decoder, also one from fz_plan_decoder(), restores a
-    /// one-dimensional array of this length: the elements in order, followed by the padding.
-    /// fz_info::original_bytes is this length in bytes. The capacity of `dst` must be at least this
-    /// length.
+    /// record the shape. In the file, zeros follow the last element. These zeros are the padding.
+    /// The file records one length, of the array and the padding together. Every decoder, also one
+    /// from fz_plan_decoder(), restores a one-dimensional array of this length: the elements in
+    /// order, followed by the padding. fz_info::original_bytes is this length in bytes. The
+    /// capacity of `dst` must be at least this length.
     pub strict: i32,
     /// Generation of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08.
     ///
@@ -59,10 +59,11 @@ pub struct fz_options {
     /// Reuse of the value base, which is max - min (mode "noa") or max |x| (mode "prel") of the
     /// bounded values; see docs/bounds.md of the sources.
     /// - 0 (default): the bound of a call is a fraction of the value base of its array.
-    /// - 1: the workspace of an encoder keeps a value base from call to call. If the kept base suits
-    ///   the array, the bound is a fraction of the kept base. This bound is never larger than the
-    ///   bound with previous_base 0. The container also depends on the earlier calls with the workspace. On
-    ///   a GPU, calls with preset "pfpl" are faster.
+    /// - 1: the workspace of an encoder keeps a value base from call to call. If the kept base is
+    ///   at most the value base of the array, and at least 0.8 times that value base, the bound is
+    ///   a fraction of the kept base. This bound is never larger than the bound with previous_base
+    ///   0. The container also depends on the earlier calls with the workspace. On a GPU, calls
+    ///   with preset "pfpl" are faster.
     ///
     /// The option applies to the stages fast and quantizer with strict 1 and without value_base.
     /// Other stages, other modes, and decoders ignore the option. fz_batch_workspace_new() rejects

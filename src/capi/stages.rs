@@ -62,7 +62,8 @@ pub struct fz_parameter {
     /// Default value; for a word, its index in the choices.
     pub default_value: f64,
     /// Value in the pipeline; for a stage of the library, the default. For a word, its index in the
-    /// choices. A stage that rejects mode "rel" can have parameter mode "rel"; `value` is then -1.
+    /// choices. In a pipeline, parameter mode can be "rel" although the stage rejects this mode;
+    /// `value` is then -1.
     pub value: f64,
     /// 1: the value must be greater than `low`. 0: `low` is permitted.
     pub low_excluded: u32,
