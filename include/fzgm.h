@@ -597,8 +597,7 @@ typedef struct {
   double default_value;
   /**
    * Value in the pipeline; for a stage of the library, the default. For a word, its index in the
-   * choices. In a pipeline, parameter mode can be "rel" although the stage rejects this mode;
-   * `value` is then -1.
+   * choices; -1 if the pipeline sets mode "rel" and the stage rejects it.
    */
   double value;
   /** 1: the value must be greater than `low`. 0: `low` is permitted. */

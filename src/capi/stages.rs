@@ -62,8 +62,7 @@ pub struct fz_parameter {
     /// Default value; for a word, its index in the choices.
     pub default_value: f64,
     /// Value in the pipeline; for a stage of the library, the default. For a word, its index in the
-    /// choices. In a pipeline, parameter mode can be "rel" although the stage rejects this mode;
-    /// `value` is then -1.
+    /// choices; -1 if the pipeline sets mode "rel" and the stage rejects it.
     pub value: f64,
     /// 1: the value must be greater than `low`. 0: `low` is permitted.
     pub low_excluded: u32,
