@@ -87,8 +87,7 @@
  *   FZ_DEVICE.
  *
  *   Output parameters. If a function fails, its output parameters, including structures, are
- *   unchanged, except the following. The description of each function states the contents of these
- *   parameters after a failure:
+ *   unchanged. The description of a function states the exceptions for these parameters:
  *
  *   - the memory at `dst`;
  *   - `*needed_bytes` of fz_container_info_partial();
@@ -695,11 +694,11 @@ typedef struct {
    * Reuse of the value base, which is max - min (mode "noa") or max |x| (mode "prel") of the
    * bounded values; see docs/bounds.md of the sources.
    * - 0 (default): the bound of a call is a fraction of the value base of its array.
-   * - 1: the workspace of an encoder keeps a value base from call to call. If the kept base is
-   *   at most the value base of the array, and at least 0.8 times that value base, the bound is
-   *   a fraction of the kept base. This bound is never larger than the bound with previous_base
-   *   0. The container also depends on the earlier calls with the workspace. On a GPU, calls
-   *   with preset "pfpl" are faster.
+   * - 1: the workspace of an encoder keeps a value base from call to call. Let V be the value
+   *   base of the array of a call. If the kept base is from 0.8 V to V, the bound is a fraction
+   *   of the kept base; otherwise, of V. This bound is never larger than the bound with
+   *   previous_base 0. The container also depends on the earlier calls with the workspace. On a
+   *   GPU, calls with preset "pfpl" are faster.
    *
    * The option applies to the stages fast and quantizer with strict 1 and without value_base.
    * Other stages, other modes, and decoders ignore the option. fz_batch_workspace_new() rejects
@@ -1390,7 +1389,8 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *   encoder computes these numbers from the array;
  * - each container that stores its array uncompressed.
  *
- * For any other container, the status depends on the differences from the opened container:
+ * For any other container, the first row that describes its differences from the opened container
+ * determines the status:
  *
  *   difference                           fz_decompress_async()   fz_decompress()
  *                                        reports
@@ -1399,7 +1399,7 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *                                                                container
  *   the form, and the array is stored    FZ_NOT_A_CONTAINER      restores the container
  *   uncompressed; same type and shape
- *   the form and any other property      FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
+ *   the form, and all other cases        FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
  *   any other difference                 FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
  *
  * A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
@@ -1603,10 +1603,10 @@ int32_t fz_compress(const fz_plan *plan,
  *
  * A call on a GPU reads the header, compares the checksums, and decodes on the device. If the
  * container is in device memory, a call without a plan copies the header to the host, and a call
- * with a plan copies nothing. Exception, with or without a plan: if the header is a foreign header
- * (see fz_plan_open()), or if the device finds a failure, the call copies the whole container from
- * device memory to the host. The host then checks the header and the checksums. If these checks
- * find no failure, the device decodes the container.
+ * with a plan copies nothing. Exceptions, with or without a plan: the header is a foreign header
+ * (see fz_plan_open()), or the device finds a failure. The call then copies the whole container to
+ * the host, and the host checks the header and the checksums. If the host finds no failure, the
+ * device decodes the container, a second time if it had found a failure.
  *
  * On failure the contents of `dst` are undefined.
  *
@@ -1966,7 +1966,7 @@ FZ_NODISCARD int32_t fz_device_info(uint32_t index, fz_device *device);
  * Returns:
  *   FZ_INVALID_ARGUMENT  options->device is FZ_DEVICE_CPU, or `stream` belongs to another GPU than
  *                        options->device.
- *   FZ_UNSUPPORTED       A stage has no device code. This status does not require a GPU.
+ *   FZ_UNSUPPORTED       A stage has no device code, with or without a GPU in the machine.
  *   FZ_PLAN_MISMATCH     `workspace` belongs to another plan.
  *   FZ_MEMORY_LIMIT      The device memory of a decoder exceeds options->max_memory_bytes.
  */
@@ -2347,8 +2347,8 @@ int32_t fz_compress_batch_async(const fz_batch_plan *batch,
  *                         must be FZ_DEVICE_AUTO or the number of the GPU of `stream`.
  *   `workspace`           In/out: created for `batch`; not NULL.
  *   `containers`          In: the address of each container.
- *   `container_capacity_bytes`  In: at least the length of each container, as for
- *                         fz_decompress_async().
+ *   `container_capacity_bytes`  In: the capacity of each container, which is at least its length,
+ *                         as for fz_decompress_async().
  *   `dst`                 Out: the address of each array. An array must not overlap other memory of
  *                         the call.
  *   `dst_capacity_bytes`  In: the capacity of each array. If the capacity is less than the length

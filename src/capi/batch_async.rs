@@ -138,8 +138,8 @@ pub unsafe extern "C" fn fz_compress_batch_async(
 ///                         must be FZ_DEVICE_AUTO or the number of the GPU of `stream`.
 ///   `workspace`           In/out: created for `batch`; not NULL.
 ///   `containers`          In: the address of each container.
-///   `container_capacity_bytes`  In: at least the length of each container, as for
-///                         fz_decompress_async().
+///   `container_capacity_bytes`  In: the capacity of each container, which is at least its length,
+///                         as for fz_decompress_async().
 ///   `dst`                 Out: the address of each array. An array must not overlap other memory of
 ///                         the call.
 ///   `dst_capacity_bytes`  In: the capacity of each array. If the capacity is less than the length

@@ -96,10 +96,10 @@ pub unsafe extern "C" fn fz_compress(
 ///
 /// A call on a GPU reads the header, compares the checksums, and decodes on the device. If the
 /// container is in device memory, a call without a plan copies the header to the host, and a call
-/// with a plan copies nothing. Exception, with or without a plan: if the header is a foreign header
-/// (see fz_plan_open()), or if the device finds a failure, the call copies the whole container from
-/// device memory to the host. The host then checks the header and the checksums. If these checks
-/// find no failure, the device decodes the container.
+/// with a plan copies nothing. Exceptions, with or without a plan: the header is a foreign header
+/// (see fz_plan_open()), or the device finds a failure. The call then copies the whole container to
+/// the host, and the host checks the header and the checksums. If the host finds no failure, the
+/// device decodes the container, a second time if it had found a failure.
 ///
 /// On failure the contents of `dst` are undefined.
 ///

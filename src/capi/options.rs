@@ -59,11 +59,11 @@ pub struct fz_options {
     /// Reuse of the value base, which is max - min (mode "noa") or max |x| (mode "prel") of the
     /// bounded values; see docs/bounds.md of the sources.
     /// - 0 (default): the bound of a call is a fraction of the value base of its array.
-    /// - 1: the workspace of an encoder keeps a value base from call to call. If the kept base is
-    ///   at most the value base of the array, and at least 0.8 times that value base, the bound is
-    ///   a fraction of the kept base. This bound is never larger than the bound with previous_base
-    ///   0. The container also depends on the earlier calls with the workspace. On a GPU, calls
-    ///   with preset "pfpl" are faster.
+    /// - 1: the workspace of an encoder keeps a value base from call to call. Let V be the value
+    ///   base of the array of a call. If the kept base is from 0.8 V to V, the bound is a fraction
+    ///   of the kept base; otherwise, of V. This bound is never larger than the bound with
+    ///   previous_base 0. The container also depends on the earlier calls with the workspace. On a
+    ///   GPU, calls with preset "pfpl" are faster.
     ///
     /// The option applies to the stages fast and quantizer with strict 1 and without value_base.
     /// Other stages, other modes, and decoders ignore the option. fz_batch_workspace_new() rejects

@@ -152,7 +152,8 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///   encoder computes these numbers from the array;
 /// - each container that stores its array uncompressed.
 ///
-/// For any other container, the status depends on the differences from the opened container:
+/// For any other container, the first row that describes its differences from the opened container
+/// determines the status:
 ///
 ///   difference                           fz_decompress_async()   fz_decompress()
 ///                                        reports
@@ -161,7 +162,7 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///                                                                container
 ///   the form, and the array is stored    FZ_NOT_A_CONTAINER      restores the container
 ///   uncompressed; same type and shape
-///   the form and any other property      FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
+///   the form, and all other cases        FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
 ///   any other difference                 FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
 ///
 /// A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
