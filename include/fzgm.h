@@ -87,7 +87,8 @@
  *   FZ_DEVICE.
  *
  *   Output parameters. If a function fails, its output parameters, including structures, are
- *   unchanged. The description of a function states the exceptions for these parameters:
+ *   unchanged. Exceptions: only the following may change. The description of the function states
+ *   when, in each case:
  *
  *   - the memory at `dst`;
  *   - `*needed_bytes` of fz_container_info_partial();
@@ -596,7 +597,7 @@ typedef struct {
   double default_value;
   /**
    * Value in the pipeline; for a stage of the library, the default. For a word, its index in the
-   * choices; -1 if the pipeline sets mode "rel" and the stage rejects it.
+   * choices; for parameter "mode", -1 if the value is "rel" and the stage rejects "rel".
    */
   double value;
   /** 1: the value must be greater than `low`. 0: `low` is permitted. */
@@ -1397,10 +1398,11 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *   only the form                        FZ_NOT_A_CONTAINER      restores the container
  *   only form and longer stage outputs   FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
  *                                                                container
- *   the form, and the array is stored    FZ_NOT_A_CONTAINER      restores the container
- *   uncompressed; same type and shape
- *   the form, and all other cases        FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
- *   any other difference                 FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
+ *   the form; type and shape are the     FZ_NOT_A_CONTAINER      restores the container
+ *   same, and the array is stored
+ *   uncompressed
+ *   the form; no row above applies       FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
+ *   not the form                         FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
  *
  * A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
  * other programs. Only the host reads foreign headers:
@@ -1606,7 +1608,8 @@ int32_t fz_compress(const fz_plan *plan,
  * with a plan copies nothing. Exceptions, with or without a plan: the header is a foreign header
  * (see fz_plan_open()), or the device finds a failure. The call then copies the whole container to
  * the host, and the host checks the header and the checksums. If the host finds no failure, the
- * device decodes the container, a second time if it had found a failure.
+ * device decodes the container. If the device had found a failure before, it decodes the container
+ * a second time.
  *
  * On failure the contents of `dst` are undefined.
  *

@@ -99,7 +99,8 @@ pub unsafe extern "C" fn fz_compress(
 /// with a plan copies nothing. Exceptions, with or without a plan: the header is a foreign header
 /// (see fz_plan_open()), or the device finds a failure. The call then copies the whole container to
 /// the host, and the host checks the header and the checksums. If the host finds no failure, the
-/// device decodes the container, a second time if it had found a failure.
+/// device decodes the container. If the device had found a failure before, it decodes the container
+/// a second time.
 ///
 /// On failure the contents of `dst` are undefined.
 ///

@@ -160,10 +160,11 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///   only the form                        FZ_NOT_A_CONTAINER      restores the container
 ///   only form and longer stage outputs   FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
 ///                                                                container
-///   the form, and the array is stored    FZ_NOT_A_CONTAINER      restores the container
-///   uncompressed; same type and shape
-///   the form, and all other cases        FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
-///   any other difference                 FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
+///   the form; type and shape are the     FZ_NOT_A_CONTAINER      restores the container
+///   same, and the array is stored
+///   uncompressed
+///   the form; no row above applies       FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
+///   not the form                         FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
 ///
 /// A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
 /// other programs. Only the host reads foreign headers:

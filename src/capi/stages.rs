@@ -62,7 +62,7 @@ pub struct fz_parameter {
     /// Default value; for a word, its index in the choices.
     pub default_value: f64,
     /// Value in the pipeline; for a stage of the library, the default. For a word, its index in the
-    /// choices; -1 if the pipeline sets mode "rel" and the stage rejects it.
+    /// choices; for parameter "mode", -1 if the value is "rel" and the stage rejects "rel".
     pub value: f64,
     /// 1: the value must be greater than `low`. 0: `low` is permitted.
     pub low_excluded: u32,
