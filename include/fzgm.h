@@ -646,12 +646,12 @@ typedef struct {
    *   fast and multilevel (presets "fast" and "high") ignore this option and use value 1.
    *
    * strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: the
-   * file has the same bytes as a file from the reference implementation. Such a file does not
-   * record the shape. In the file, zeros follow the last element. These zeros are the padding.
-   * The file records one length, of the array and the padding together. Every decoder, also one
-   * from fz_plan_decoder(), restores a one-dimensional array of this length: the elements in
-   * order, followed by the padding. fz_info::original_bytes is this length in bytes. The
-   * capacity of `dst` must be at least this length.
+   * file has the same bytes as a file from the reference implementation. Such a file contains
+   * the elements of the array, followed by zeros, the padding. It does not record the shape. It
+   * records one length: that of the array and the padding together. Every decoder, also one from
+   * fz_plan_decoder(), restores a one-dimensional array of this length: the elements in order,
+   * followed by the padding. fz_info::original_bytes is this length in bytes. The capacity of
+   * `dst` must be at least fz_info::original_bytes.
    */
   int32_t strict;
   /**
@@ -1335,8 +1335,8 @@ int32_t fz_options_init(fz_options *options);
  *   FZ_INVALID_ARGUMENT  An option is out of range, the array has more than 2^56 bytes, or no GPU
  *                        has the number options->device.
  *   FZ_UNSUPPORTED       A stage does not support a parameter. Also if options->device is the
- *                        number of a GPU, and a stage has no device code. Machines without a GPU
- *                        return this status too.
+ *                        number of a GPU, and a stage has no device code, with or without a GPU
+ *                        in the machine.
  *   FZ_NO_DEVICE         options->device is the number of a GPU, and no GPU can be used.
  *   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
  *
@@ -1402,7 +1402,7 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *   same, and the array is stored
  *   uncompressed
  *   the form; no row above applies       FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
- *   not the form                         FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
+ *   all others; the form is the same     FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
  *
  * A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
  * other programs. Only the host reads foreign headers:
@@ -1605,11 +1605,12 @@ int32_t fz_compress(const fz_plan *plan,
  *
  * A call on a GPU reads the header, compares the checksums, and decodes on the device. If the
  * container is in device memory, a call without a plan copies the header to the host, and a call
- * with a plan copies nothing. Exceptions, with or without a plan: the header is a foreign header
- * (see fz_plan_open()), or the device finds a failure. The call then copies the whole container to
- * the host, and the host checks the header and the checksums. If the host finds no failure, the
- * device decodes the container. If the device had found a failure before, it decodes the container
- * a second time.
+ * with a plan copies nothing. In two cases, with or without a plan, the call copies the whole
+ * container to the host instead, and the host checks the header and the checksums:
+ * - The header is a foreign header (see fz_plan_open()).
+ * - The device finds a failure.
+ *
+ * If the host finds no failure, the device then decodes the container, in the second case again.
  *
  * On failure the contents of `dst` are undefined.
  *

@@ -96,11 +96,12 @@ pub unsafe extern "C" fn fz_compress(
 ///
 /// A call on a GPU reads the header, compares the checksums, and decodes on the device. If the
 /// container is in device memory, a call without a plan copies the header to the host, and a call
-/// with a plan copies nothing. Exceptions, with or without a plan: the header is a foreign header
-/// (see fz_plan_open()), or the device finds a failure. The call then copies the whole container to
-/// the host, and the host checks the header and the checksums. If the host finds no failure, the
-/// device decodes the container. If the device had found a failure before, it decodes the container
-/// a second time.
+/// with a plan copies nothing. In two cases, with or without a plan, the call copies the whole
+/// container to the host instead, and the host checks the header and the checksums:
+/// - The header is a foreign header (see fz_plan_open()).
+/// - The device finds a failure.
+///
+/// If the host finds no failure, the device then decodes the container, in the second case again.
 ///
 /// On failure the contents of `dst` are undefined.
 ///

@@ -20,12 +20,12 @@ pub struct fz_options {
     ///   fast and multilevel (presets "fast" and "high") ignore this option and use value 1.
     ///
     /// strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: the
-    /// file has the same bytes as a file from the reference implementation. Such a file does not
-    /// record the shape. In the file, zeros follow the last element. These zeros are the padding.
-    /// The file records one length, of the array and the padding together. Every decoder, also one
-    /// from fz_plan_decoder(), restores a one-dimensional array of this length: the elements in
-    /// order, followed by the padding. fz_info::original_bytes is this length in bytes. The
-    /// capacity of `dst` must be at least this length.
+    /// file has the same bytes as a file from the reference implementation. Such a file contains
+    /// the elements of the array, followed by zeros, the padding. It does not record the shape. It
+    /// records one length: that of the array and the padding together. Every decoder, also one from
+    /// fz_plan_decoder(), restores a one-dimensional array of this length: the elements in order,
+    /// followed by the padding. fz_info::original_bytes is this length in bytes. The capacity of
+    /// `dst` must be at least fz_info::original_bytes.
     pub strict: i32,
     /// Generation of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08.
     ///

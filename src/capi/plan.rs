@@ -81,8 +81,8 @@ impl fz_plan {
 ///   FZ_INVALID_ARGUMENT  An option is out of range, the array has more than 2^56 bytes, or no GPU
 ///                        has the number options->device.
 ///   FZ_UNSUPPORTED       A stage does not support a parameter. Also if options->device is the
-///                        number of a GPU, and a stage has no device code. Machines without a GPU
-///                        return this status too.
+///                        number of a GPU, and a stage has no device code, with or without a GPU
+///                        in the machine.
 ///   FZ_NO_DEVICE         options->device is the number of a GPU, and no GPU can be used.
 ///   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
 ///
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///   same, and the array is stored
 ///   uncompressed
 ///   the form; no row above applies       FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
-///   not the form                         FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
+///   all others; the form is the same     FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
 ///
 /// A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
 /// other programs. Only the host reads foreign headers:
