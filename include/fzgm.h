@@ -87,8 +87,7 @@
  *   FZ_DEVICE.
  *
  *   Output parameters. If a function fails, its output parameters, including structures, are
- *   unchanged. Exceptions: only the following may change. The description of the function states
- *   when, in each case:
+ *   unchanged, except the parameters in this list, whose functions state when they change:
  *
  *   - the memory at `dst`;
  *   - `*needed_bytes` of fz_container_info_partial();
@@ -1402,7 +1401,7 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *   same, and the array is stored
  *   uncompressed
  *   the form; no row above applies       FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
- *   all others; the form is the same     FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
+ *   other properties, not the form       FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
  *
  * A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
  * other programs. Only the host reads foreign headers:
@@ -1610,7 +1609,7 @@ int32_t fz_compress(const fz_plan *plan,
  * - The header is a foreign header (see fz_plan_open()).
  * - The device finds a failure.
  *
- * If the host finds no failure, the device then decodes the container, in the second case again.
+ * If the host finds no failure, the device then decodes the container.
  *
  * On failure the contents of `dst` are undefined.
  *

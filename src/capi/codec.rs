@@ -101,7 +101,7 @@ pub unsafe extern "C" fn fz_compress(
 /// - The header is a foreign header (see fz_plan_open()).
 /// - The device finds a failure.
 ///
-/// If the host finds no failure, the device then decodes the container, in the second case again.
+/// If the host finds no failure, the device then decodes the container.
 ///
 /// On failure the contents of `dst` are undefined.
 ///

@@ -164,7 +164,7 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///   same, and the array is stored
 ///   uncompressed
 ///   the form; no row above applies       FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
-///   all others; the form is the same     FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
+///   other properties, not the form       FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
 ///
 /// A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
 /// other programs. Only the host reads foreign headers:
