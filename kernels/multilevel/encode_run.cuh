@@ -8,8 +8,6 @@
 
 namespace fz {
 namespace multilevel {
-// Warps of a block.
-constexpr uint32_t RUN_WARPS = 4;
 // Shared memory of a warp.
 struct RunRoom {
   uint32_t pairs[HEAD_PAIRS + 1];

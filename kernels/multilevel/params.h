@@ -58,6 +58,9 @@ constexpr static const uint32_t RUN_BYTES = 48;
 /// The number of runs of a section is a multiple of this number if it is above it.
 constexpr static const uint32_t WAVE = 4096;
 
+/// Warps of a block that encodes runs.
+constexpr static const uint32_t RUN_WARPS = 4;
+
 /// Bytes of values that the threads of a block of a pass process at once: wide values require more shared memory.
 constexpr static const uint32_t PASS_BYTES = 1024;
 

@@ -3,7 +3,7 @@
 use super::grid::{Levels, layout};
 use super::params::{
     BASE_POINTS, CHOICE_BYTES, COUNTS_BYTES, DECODER_SET_BYTES, ENCODER_PASS_BYTES, ENCODER_SET_BYTES,
-    MASK_RUN, MultilevelParams, PASS_BYTES, PLAN_BYTES, POOL_LESS, RUN_ROOM, SAMPLE, STATE_BYTES,
+    MASK_RUN, MultilevelParams, PASS_BYTES, PLAN_BYTES, POOL_LESS, RUN_ROOM, RUN_WARPS, SAMPLE, STATE_BYTES,
 };
 use super::steps::Layout;
 use crate::ir::device::{DeviceLaunch, LaunchShape};
@@ -13,8 +13,6 @@ use crate::ir::kernel::read_params;
 const BLOCKS: u64 = 1056;
 const THREADS: u32 = 256;
 const WARPS: u64 = THREADS as u64 / 32;
-/// Warps of a block that encodes runs.
-const RUN_WARPS: u32 = 4;
 /// The batches of a section start at a multiple of this number.
 const BATCH_UNIT: usize = 256;
 /// Bytes of the sums of the costs of stencils.

@@ -37,6 +37,8 @@ pub const LATTICE: u8 = 1;
 pub const RUN_BYTES: u32 = 48;
 /// The number of runs of a section is a multiple of this number if it is above it.
 pub const WAVE: u32 = 4096;
+/// Warps of a block that encodes runs.
+pub const RUN_WARPS: u32 = 4;
 /// Bytes of values that the threads of a block of a pass process at once: wide values require more shared memory.
 pub const PASS_BYTES: u32 = 1024;
 /// The same for an encoder, whose threads require more registers.
