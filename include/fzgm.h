@@ -59,8 +59,8 @@
  *                              "prel": error_bound * max |x| of the bounded values
  *                              "rel": error_bound * |x|. Only stage quantizer and preset pfpl
  *                              accept this mode.
- *                              Default: "noa" in lossy presets, "abs" in stages. In TOML text, an
- *                              omitted `mode` of stage quantizer is "rel"
+ *                              Default: "noa" in lossy presets, "abs" in stages. Exception: in
+ *                              TOML text, the default of stage quantizer is "rel"
  *   outlier_threshold  double  values of this magnitude or above, such as fill values, are stored
  *                              exactly, and are not part of max, min, and max |x|. Exception: with
  *                              fz_options::strict 0, this is not guaranteed. Default: infinity
@@ -95,8 +95,8 @@
  *   - `*result` of an asynchronous call that returns FZ_DEVICE.
  *
  *   Pointers. A pointer must not be NULL unless its description permits NULL. If an array or a
- *   container has the length or the capacity 0, its pointer may be NULL. For example,
- *   fz_compress() with a `dst` of capacity 0 returns FZ_DST_TOO_SMALL.
+ *   container has the length or the capacity 0, its pointer may be NULL. For example, if
+ *   `dst` is NULL and its capacity is 0, fz_compress() returns FZ_DST_TOO_SMALL.
  *
  *   Pointers to numbers, structures, and handles must be aligned for their type. Arrays,
  *   containers, and buffers may have any alignment. Memory behind a const pointer is not modified.
@@ -596,7 +596,8 @@ typedef struct {
   double default_value;
   /**
    * Value in the pipeline; for a stage of the library, the default. For a word, its index in the
-   * choices; for parameter "mode", -1 if the value is "rel" and the stage rejects "rel".
+   * choices. -1: parameter "mode" was set to "rel", which is no choice of this stage. A plan
+   * with this stage is then rejected.
    */
   double value;
   /** 1: the value must be greater than `low`. 0: `low` is permitted. */
@@ -646,7 +647,7 @@ typedef struct {
    *
    * strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: the
    * file has the same bytes as a file from the reference implementation. Such a file contains
-   * the elements of the array, followed by zeros, the padding. It does not record the shape. It
+   * the elements of the array, followed by padding (zeros). It does not record the shape. It
    * records one length: that of the array and the padding together. Every decoder, also one from
    * fz_plan_decoder(), restores a one-dimensional array of this length: the elements in order,
    * followed by the padding. fz_info::original_bytes is this length in bytes. The capacity of
@@ -1334,8 +1335,8 @@ int32_t fz_options_init(fz_options *options);
  *   FZ_INVALID_ARGUMENT  An option is out of range, the array has more than 2^56 bytes, or no GPU
  *                        has the number options->device.
  *   FZ_UNSUPPORTED       A stage does not support a parameter. Also if options->device is the
- *                        number of a GPU, and a stage has no device code, with or without a GPU
- *                        in the machine.
+ *                        number of a GPU, and a stage has no device code. A machine without a
+ *                        GPU gives the same status.
  *   FZ_NO_DEVICE         options->device is the number of a GPU, and no GPU can be used.
  *   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
  *
@@ -1397,8 +1398,8 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *   only the form                        FZ_NOT_A_CONTAINER      restores the container
  *   only form and longer stage outputs   FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
  *                                                                container
- *   the form; type and shape are the     FZ_NOT_A_CONTAINER      restores the container
- *   same, and the array is stored
+ *   the form and others, but not type    FZ_NOT_A_CONTAINER      restores the container
+ *   or shape; the array is stored
  *   uncompressed
  *   the form; no row above applies       FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
  *   other properties, not the form       FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
@@ -1604,12 +1605,14 @@ int32_t fz_compress(const fz_plan *plan,
  *
  * A call on a GPU reads the header, compares the checksums, and decodes on the device. If the
  * container is in device memory, a call without a plan copies the header to the host, and a call
- * with a plan copies nothing. In two cases, with or without a plan, the call copies the whole
- * container to the host instead, and the host checks the header and the checksums:
- * - The header is a foreign header (see fz_plan_open()).
- * - The device finds a failure.
+ * with a plan copies nothing. In two cases, with or without a plan, the call then copies the
+ * whole container to the host:
+ * - The header is a foreign header (see fz_plan_open()), which the device cannot read.
+ * - The device reports a failure.
  *
- * If the host finds no failure, the device then decodes the container.
+ * In both cases, the host checks the header and the checksums. If it finds a failure, the call
+ * returns its status. Otherwise, the device decodes the container; in the second case, this is a
+ * second attempt, and its status is returned.
  *
  * On failure the contents of `dst` are undefined.
  *
@@ -1969,7 +1972,7 @@ FZ_NODISCARD int32_t fz_device_info(uint32_t index, fz_device *device);
  * Returns:
  *   FZ_INVALID_ARGUMENT  options->device is FZ_DEVICE_CPU, or `stream` belongs to another GPU than
  *                        options->device.
- *   FZ_UNSUPPORTED       A stage has no device code, with or without a GPU in the machine.
+ *   FZ_UNSUPPORTED       A stage has no device code. A machine without a GPU gives the same status.
  *   FZ_PLAN_MISMATCH     `workspace` belongs to another plan.
  *   FZ_MEMORY_LIMIT      The device memory of a decoder exceeds options->max_memory_bytes.
  */

@@ -96,12 +96,14 @@ pub unsafe extern "C" fn fz_compress(
 ///
 /// A call on a GPU reads the header, compares the checksums, and decodes on the device. If the
 /// container is in device memory, a call without a plan copies the header to the host, and a call
-/// with a plan copies nothing. In two cases, with or without a plan, the call copies the whole
-/// container to the host instead, and the host checks the header and the checksums:
-/// - The header is a foreign header (see fz_plan_open()).
-/// - The device finds a failure.
+/// with a plan copies nothing. In two cases, with or without a plan, the call then copies the
+/// whole container to the host:
+/// - The header is a foreign header (see fz_plan_open()), which the device cannot read.
+/// - The device reports a failure.
 ///
-/// If the host finds no failure, the device then decodes the container.
+/// In both cases, the host checks the header and the checksums. If it finds a failure, the call
+/// returns its status. Otherwise, the device decodes the container; in the second case, this is a
+/// second attempt, and its status is returned.
 ///
 /// On failure the contents of `dst` are undefined.
 ///

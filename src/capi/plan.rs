@@ -81,8 +81,8 @@ impl fz_plan {
 ///   FZ_INVALID_ARGUMENT  An option is out of range, the array has more than 2^56 bytes, or no GPU
 ///                        has the number options->device.
 ///   FZ_UNSUPPORTED       A stage does not support a parameter. Also if options->device is the
-///                        number of a GPU, and a stage has no device code, with or without a GPU
-///                        in the machine.
+///                        number of a GPU, and a stage has no device code. A machine without a
+///                        GPU gives the same status.
 ///   FZ_NO_DEVICE         options->device is the number of a GPU, and no GPU can be used.
 ///   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
 ///
@@ -160,8 +160,8 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///   only the form                        FZ_NOT_A_CONTAINER      restores the container
 ///   only form and longer stage outputs   FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
 ///                                                                container
-///   the form; type and shape are the     FZ_NOT_A_CONTAINER      restores the container
-///   same, and the array is stored
+///   the form and others, but not type    FZ_NOT_A_CONTAINER      restores the container
+///   or shape; the array is stored
 ///   uncompressed
 ///   the form; no row above applies       FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
 ///   other properties, not the form       FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH

@@ -62,7 +62,8 @@ pub struct fz_parameter {
     /// Default value; for a word, its index in the choices.
     pub default_value: f64,
     /// Value in the pipeline; for a stage of the library, the default. For a word, its index in the
-    /// choices; for parameter "mode", -1 if the value is "rel" and the stage rejects "rel".
+    /// choices. -1: parameter "mode" was set to "rel", which is no choice of this stage. A plan
+    /// with this stage is then rejected.
     pub value: f64,
     /// 1: the value must be greater than `low`. 0: `low` is permitted.
     pub low_excluded: u32,
