@@ -87,7 +87,8 @@
  *   FZ_DEVICE.
  *
  *   Output parameters. If a function fails, its output parameters, including structures, are
- *   unchanged, except the parameters in this list, whose functions state when they change:
+ *   unchanged. The following parameters are exceptions. Each function that has one of them states
+ *   when it changes:
  *
  *   - the memory at `dst`;
  *   - `*needed_bytes` of fz_container_info_partial();
@@ -596,8 +597,7 @@ typedef struct {
   double default_value;
   /**
    * Value in the pipeline; for a stage of the library, the default. For a word, its index in the
-   * choices. -1: parameter "mode" was set to "rel", which is no choice of this stage. A plan
-   * with this stage is then rejected.
+   * choices. -1 for mode "rel" of a stage without this mode; no plan can be made then.
    */
   double value;
   /** 1: the value must be greater than `low`. 0: `low` is permitted. */
@@ -798,8 +798,8 @@ typedef struct {
   /** Reserved; must be 0. */
   int32_t reserved;
   /**
-   * Error bound. In mode FZ_MODE_LOSSLESS, and if `target_ratio` or `target_psnr` is set, it must
-   * be 0.
+   * Error bound. Must be 0 in mode FZ_MODE_LOSSLESS. Must also be 0 if `target_ratio` or
+   * `target_psnr` is set.
    */
   double bound;
   /**
@@ -1335,9 +1335,9 @@ int32_t fz_options_init(fz_options *options);
  *   FZ_INVALID_ARGUMENT  An option is out of range, the array has more than 2^56 bytes, or no GPU
  *                        has the number options->device.
  *   FZ_UNSUPPORTED       A stage does not support a parameter. Also if options->device is the
- *                        number of a GPU, and a stage has no device code. A machine without a
- *                        GPU gives the same status.
- *   FZ_NO_DEVICE         options->device is the number of a GPU, and no GPU can be used.
+ *                        number of a GPU, and a stage has no device code.
+ *   FZ_NO_DEVICE         options->device is the number of a GPU, all stages have device code, and
+ *                        no GPU can be used.
  *   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
  *
  * The function detects every defect of the pipeline. It also fails if the pipeline cannot process
@@ -1395,14 +1395,15 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *
  *   difference                           fz_decompress_async()   fz_decompress()
  *                                        reports
- *   only the form                        FZ_NOT_A_CONTAINER      restores the container
- *   only form and longer stage outputs   FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
- *                                                                container
- *   the form and others, but not type    FZ_NOT_A_CONTAINER      restores the container
- *   or shape; the array is stored
- *   uncompressed
- *   the form; no row above applies       FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
- *   other properties, not the form       FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
+ *   only the form differs                FZ_NOT_A_CONTAINER      restores the container
+ *   the form differs, stage outputs      FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
+ *   are longer, and all else is equal                            container
+ *   the form differs, type and shape     FZ_NOT_A_CONTAINER      restores the container
+ *   are equal, and the later container
+ *   stores its array uncompressed
+ *   the form and another property        FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
+ *   differ
+ *   only other properties differ         FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
  *
  * A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
  * other programs. Only the host reads foreign headers:
@@ -1610,9 +1611,9 @@ int32_t fz_compress(const fz_plan *plan,
  * - The header is a foreign header (see fz_plan_open()), which the device cannot read.
  * - The device reports a failure.
  *
- * In both cases, the host checks the header and the checksums. If it finds a failure, the call
- * returns its status. Otherwise, the device decodes the container; in the second case, this is a
- * second attempt, and its status is returned.
+ * The host then checks the header and the checksums. If a check fails, the call returns the status
+ * of this check. Otherwise, the device decodes the container, also after a failure of the device,
+ * and the call returns the status of this decoding.
  *
  * On failure the contents of `dst` are undefined.
  *
@@ -1972,7 +1973,7 @@ FZ_NODISCARD int32_t fz_device_info(uint32_t index, fz_device *device);
  * Returns:
  *   FZ_INVALID_ARGUMENT  options->device is FZ_DEVICE_CPU, or `stream` belongs to another GPU than
  *                        options->device.
- *   FZ_UNSUPPORTED       A stage has no device code. A machine without a GPU gives the same status.
+ *   FZ_UNSUPPORTED       A stage has no device code.
  *   FZ_PLAN_MISMATCH     `workspace` belongs to another plan.
  *   FZ_MEMORY_LIMIT      The device memory of a decoder exceeds options->max_memory_bytes.
  */
@@ -2302,8 +2303,8 @@ int32_t fz_batch_preload(const fz_batch_plan *batch,
  *   `dst`                 Out: the address of each container. A container must not overlap other
  *                         memory of the call.
  *   `dst_capacity_bytes`  In: the capacity of each container. Nothing is written beyond it.
- *   `results`             Out: the result of each array, with the statuses in `*result` of
- *                         fz_compress_async().
+ *   `results`             Out: the result of each array. The statuses are those that
+ *                         fz_compress_async() writes to `*result`.
  *   `stream`              In: as for fz_compress_async().
  *
  * `src`, `dst`, `dst_capacity_bytes`, and `results` are tables in device memory, aligned to 8
@@ -2360,8 +2361,8 @@ int32_t fz_compress_batch_async(const fz_batch_plan *batch,
  *   `dst_capacity_bytes`  In: the capacity of each array. If the capacity is less than the length
  *                         of the array, the work skips the array, and its status is
  *                         FZ_DST_TOO_SMALL.
- *   `results`             Out: the result of each array, with the statuses in `*result` of
- *                         fz_decompress_async().
+ *   `results`             Out: the result of each array. The statuses are those that
+ *                         fz_decompress_async() writes to `*result`.
  *   `stream`              In: as for fz_compress_async().
  *
  * `containers`, `container_capacity_bytes`, `dst`, `dst_capacity_bytes`, and `results` are tables

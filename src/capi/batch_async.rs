@@ -70,8 +70,8 @@ pub unsafe extern "C" fn fz_batch_preload(
 ///   `dst`                 Out: the address of each container. A container must not overlap other
 ///                         memory of the call.
 ///   `dst_capacity_bytes`  In: the capacity of each container. Nothing is written beyond it.
-///   `results`             Out: the result of each array, with the statuses in `*result` of
-///                         fz_compress_async().
+///   `results`             Out: the result of each array. The statuses are those that
+///                         fz_compress_async() writes to `*result`.
 ///   `stream`              In: as for fz_compress_async().
 ///
 /// `src`, `dst`, `dst_capacity_bytes`, and `results` are tables in device memory, aligned to 8
@@ -145,8 +145,8 @@ pub unsafe extern "C" fn fz_compress_batch_async(
 ///   `dst_capacity_bytes`  In: the capacity of each array. If the capacity is less than the length
 ///                         of the array, the work skips the array, and its status is
 ///                         FZ_DST_TOO_SMALL.
-///   `results`             Out: the result of each array, with the statuses in `*result` of
-///                         fz_decompress_async().
+///   `results`             Out: the result of each array. The statuses are those that
+///                         fz_decompress_async() writes to `*result`.
 ///   `stream`              In: as for fz_compress_async().
 ///
 /// `containers`, `container_capacity_bytes`, `dst`, `dst_capacity_bytes`, and `results` are tables

@@ -36,8 +36,8 @@ pub struct fz_wish {
     pub mode: i32,
     /// Reserved; must be 0.
     pub reserved: i32,
-    /// Error bound. In mode FZ_MODE_LOSSLESS, and if `target_ratio` or `target_psnr` is set, it must
-    /// be 0.
+    /// Error bound. Must be 0 in mode FZ_MODE_LOSSLESS. Must also be 0 if `target_ratio` or
+    /// `target_psnr` is set.
     pub bound: f64,
     /// Ratio of array size to container size, from 1 to 1e6. The call finds the bound, in mode
     /// "noa". 0 (default): no target.

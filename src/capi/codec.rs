@@ -101,9 +101,9 @@ pub unsafe extern "C" fn fz_compress(
 /// - The header is a foreign header (see fz_plan_open()), which the device cannot read.
 /// - The device reports a failure.
 ///
-/// In both cases, the host checks the header and the checksums. If it finds a failure, the call
-/// returns its status. Otherwise, the device decodes the container; in the second case, this is a
-/// second attempt, and its status is returned.
+/// The host then checks the header and the checksums. If a check fails, the call returns the status
+/// of this check. Otherwise, the device decodes the container, also after a failure of the device,
+/// and the call returns the status of this decoding.
 ///
 /// On failure the contents of `dst` are undefined.
 ///

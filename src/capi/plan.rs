@@ -81,9 +81,9 @@ impl fz_plan {
 ///   FZ_INVALID_ARGUMENT  An option is out of range, the array has more than 2^56 bytes, or no GPU
 ///                        has the number options->device.
 ///   FZ_UNSUPPORTED       A stage does not support a parameter. Also if options->device is the
-///                        number of a GPU, and a stage has no device code. A machine without a
-///                        GPU gives the same status.
-///   FZ_NO_DEVICE         options->device is the number of a GPU, and no GPU can be used.
+///                        number of a GPU, and a stage has no device code.
+///   FZ_NO_DEVICE         options->device is the number of a GPU, all stages have device code, and
+///                        no GPU can be used.
 ///   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
 ///
 /// The function detects every defect of the pipeline. It also fails if the pipeline cannot process
@@ -157,14 +157,15 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///
 ///   difference                           fz_decompress_async()   fz_decompress()
 ///                                        reports
-///   only the form                        FZ_NOT_A_CONTAINER      restores the container
-///   only form and longer stage outputs   FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
-///                                                                container
-///   the form and others, but not type    FZ_NOT_A_CONTAINER      restores the container
-///   or shape; the array is stored
-///   uncompressed
-///   the form; no row above applies       FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
-///   other properties, not the form       FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
+///   only the form differs                FZ_NOT_A_CONTAINER      restores the container
+///   the form differs, stage outputs      FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
+///   are longer, and all else is equal                            container
+///   the form differs, type and shape     FZ_NOT_A_CONTAINER      restores the container
+///   are equal, and the later container
+///   stores its array uncompressed
+///   the form and another property        FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
+///   differ
+///   only other properties differ         FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
 ///
 /// A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
 /// other programs. Only the host reads foreign headers:
