@@ -597,7 +597,7 @@ typedef struct {
   double default_value;
   /**
    * Value in the pipeline; for a stage of the library, the default. For a word, its index in the
-   * choices. -1 for mode "rel" of a stage without this mode; no plan can be made then.
+   * choices. -1: the word is "rel", which the choices do not include; plans reject it.
    */
   double value;
   /** 1: the value must be greater than `low`. 0: `low` is permitted. */
@@ -648,7 +648,7 @@ typedef struct {
    * strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: the
    * file has the same bytes as a file from the reference implementation. Such a file contains
    * the elements of the array, followed by padding (zeros). It does not record the shape. It
-   * records one length: that of the array and the padding together. Every decoder, also one from
+   * records only the total length of the array and the padding. Every decoder, also one from
    * fz_plan_decoder(), restores a one-dimensional array of this length: the elements in order,
    * followed by the padding. fz_info::original_bytes is this length in bytes. The capacity of
    * `dst` must be at least fz_info::original_bytes.
@@ -1403,7 +1403,8 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *   stores its array uncompressed
  *   the form and another property        FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
  *   differ
- *   only other properties differ         FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
+ *   the form is equal, and other         FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
+ *   properties differ
  *
  * A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
  * other programs. Only the host reads foreign headers:
@@ -1612,8 +1613,8 @@ int32_t fz_compress(const fz_plan *plan,
  * - The device reports a failure.
  *
  * The host then checks the header and the checksums. If a check fails, the call returns the status
- * of this check. Otherwise, the device decodes the container, also after a failure of the device,
- * and the call returns the status of this decoding.
+ * of this check. Otherwise, the device decodes the container. If the device reported a failure
+ * before, this is its second attempt. The call returns the status of the last attempt.
  *
  * On failure the contents of `dst` are undefined.
  *

@@ -165,7 +165,8 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///   stores its array uncompressed
 ///   the form and another property        FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
 ///   differ
-///   only other properties differ         FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
+///   the form is equal, and other         FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
+///   properties differ
 ///
 /// A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
 /// other programs. Only the host reads foreign headers:

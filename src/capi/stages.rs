@@ -62,7 +62,7 @@ pub struct fz_parameter {
     /// Default value; for a word, its index in the choices.
     pub default_value: f64,
     /// Value in the pipeline; for a stage of the library, the default. For a word, its index in the
-    /// choices. -1 for mode "rel" of a stage without this mode; no plan can be made then.
+    /// choices. -1: the word is "rel", which the choices do not include; plans reject it.
     pub value: f64,
     /// 1: the value must be greater than `low`. 0: `low` is permitted.
     pub low_excluded: u32,
