@@ -597,7 +597,7 @@ typedef struct {
   double default_value;
   /**
    * Value in the pipeline; for a stage of the library, the default. For a word, its index in the
-   * choices. -1: the word is "rel", which the choices do not include; plans reject it.
+   * choices, or -1 for a word that is not among the choices. Plans reject such a word.
    */
   double value;
   /** 1: the value must be greater than `low`. 0: `low` is permitted. */
@@ -697,7 +697,7 @@ typedef struct {
    * - 0 (default): the bound of a call is a fraction of the value base of its array.
    * - 1: the workspace of an encoder keeps a value base from call to call. Let V be the value
    *   base of the array of a call. If the kept base is from 0.8 V to V, the bound is a fraction
-   *   of the kept base; otherwise, of V. This bound is never larger than the bound with
+   *   of the kept base. Otherwise, it is a fraction of V. This bound is never larger than the bound with
    *   previous_base 0. The container also depends on the earlier calls with the workspace. On a
    *   GPU, calls with preset "pfpl" are faster.
    *
@@ -709,8 +709,8 @@ typedef struct {
   /**
    * Limit of the memory of a decoder in bytes. The limit guards against containers made to
    * exhaust memory. If a decoder requires more memory, its creation fails with FZ_MEMORY_LIMIT.
-   * 0 (default): the limit is 64 MiB plus 8 times the array size. Exception: decoders from
-   * fz_plan_decoder() then have no limit.
+   * 0 (default): the limit is 64 MiB plus 8 times the array size. Exception: 0 means no
+   * limit for decoders from fz_plan_decoder().
    *
    * The limit applies to the workspace. On the CPU, stage "multilevel" (preset "high") and stage
    * "exact" also allocate memory in calls. For these stages, the limit applies to the sum of the
@@ -1390,27 +1390,24 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *   encoder computes these numbers from the array;
  * - each container that stores its array uncompressed.
  *
- * For any other container, the first row that describes its differences from the opened container
- * determines the status:
+ * For any other container, the first row that describes the container determines the status:
  *
- *   difference                           fz_decompress_async()   fz_decompress()
+ *   container                            fz_decompress_async()   fz_decompress()
  *                                        reports
- *   only the form differs                FZ_NOT_A_CONTAINER      restores the container
- *   the form differs, stage outputs      FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
- *   are longer, and all else is equal                            container
- *   the form differs, type and shape     FZ_NOT_A_CONTAINER      restores the container
- *   are equal, and the later container
- *   stores its array uncompressed
- *   the form and another property        FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
- *   differ
- *   the form is equal, and other         FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
- *   properties differ
+ *   has another form, and would be in    FZ_NOT_A_CONTAINER      restores the container
+ *   the list with the form of the
+ *   opened container
+ *   has another form, and would be in    FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
+ *   the list with this form and with                             container
+ *   shorter stage outputs
+ *   has another form                     FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
+ *   has the form of the opened container FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
  *
  * A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
  * other programs. Only the host reads foreign headers:
  * - If the opened container has a foreign header, fz_decompress_async() with the decoder returns
  *   FZ_UNSUPPORTED.
- * - If only a later container has a foreign header, fz_decompress_async() reports FZ_PLAN_MISMATCH
+ * - If only another container has a foreign header, fz_decompress_async() reports FZ_PLAN_MISMATCH
  *   for this container.
  * - fz_decompress() restores containers with foreign headers.
  *
@@ -1613,8 +1610,8 @@ int32_t fz_compress(const fz_plan *plan,
  * - The device reports a failure.
  *
  * The host then checks the header and the checksums. If a check fails, the call returns the status
- * of this check. Otherwise, the device decodes the container. If the device reported a failure
- * before, this is its second attempt. The call returns the status of the last attempt.
+ * of this check. Otherwise, the device decodes the container, and the call returns the status of
+ * this decoding.
  *
  * On failure the contents of `dst` are undefined.
  *
@@ -2430,8 +2427,8 @@ int32_t fz_container_shape(const void *container,
  *                      bytes to pass to the next call: more than `beginning_bytes`, and at most
  *                      the length of the container. On other failures unchanged.
  *
- * Repeat the call with `*needed_bytes` bytes until it succeeds, up to about ten times for the
- * longest headers. The call does not read bytes after the header; info->container_bytes is the
+ * Repeat the call with `*needed_bytes` bytes until it succeeds. Most headers require one or two
+ * calls, and the longest headers about ten. The call does not read bytes after the header; info->container_bytes is the
  * length of the container that the header states.
  *
  * Returns:
@@ -2756,7 +2753,7 @@ void fz_series_writer_free(fz_series_writer *writer);
  *
  * If the call fails, the file has the steps that it had before. The call then writes the index of
  * these steps again. If the disk rejects this index too, later calls with the writer fail with
- * FZ_FILE. To restore the index, open the series again.
+ * FZ_FILE. To restore the index, close this writer, and open the file with a new writer.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  Also for an invalid name, and for a name that another step has.

@@ -61,7 +61,7 @@ pub struct fz_options {
     /// - 0 (default): the bound of a call is a fraction of the value base of its array.
     /// - 1: the workspace of an encoder keeps a value base from call to call. Let V be the value
     ///   base of the array of a call. If the kept base is from 0.8 V to V, the bound is a fraction
-    ///   of the kept base; otherwise, of V. This bound is never larger than the bound with
+    ///   of the kept base. Otherwise, it is a fraction of V. This bound is never larger than the bound with
     ///   previous_base 0. The container also depends on the earlier calls with the workspace. On a
     ///   GPU, calls with preset "pfpl" are faster.
     ///
@@ -71,8 +71,8 @@ pub struct fz_options {
     pub previous_base: i32,
     /// Limit of the memory of a decoder in bytes. The limit guards against containers made to
     /// exhaust memory. If a decoder requires more memory, its creation fails with FZ_MEMORY_LIMIT.
-    /// 0 (default): the limit is 64 MiB plus 8 times the array size. Exception: decoders from
-    /// fz_plan_decoder() then have no limit.
+    /// 0 (default): the limit is 64 MiB plus 8 times the array size. Exception: 0 means no
+    /// limit for decoders from fz_plan_decoder().
     ///
     /// The limit applies to the workspace. On the CPU, stage "multilevel" (preset "high") and stage
     /// "exact" also allocate memory in calls. For these stages, the limit applies to the sum of the

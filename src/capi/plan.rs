@@ -152,27 +152,24 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///   encoder computes these numbers from the array;
 /// - each container that stores its array uncompressed.
 ///
-/// For any other container, the first row that describes its differences from the opened container
-/// determines the status:
+/// For any other container, the first row that describes the container determines the status:
 ///
-///   difference                           fz_decompress_async()   fz_decompress()
+///   container                            fz_decompress_async()   fz_decompress()
 ///                                        reports
-///   only the form differs                FZ_NOT_A_CONTAINER      restores the container
-///   the form differs, stage outputs      FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
-///   are longer, and all else is equal                            container
-///   the form differs, type and shape     FZ_NOT_A_CONTAINER      restores the container
-///   are equal, and the later container
-///   stores its array uncompressed
-///   the form and another property        FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
-///   differ
-///   the form is equal, and other         FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
-///   properties differ
+///   has another form, and would be in    FZ_NOT_A_CONTAINER      restores the container
+///   the list with the form of the
+///   opened container
+///   has another form, and would be in    FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
+///   the list with this form and with                             container
+///   shorter stage outputs
+///   has another form                     FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
+///   has the form of the opened container FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
 ///
 /// A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
 /// other programs. Only the host reads foreign headers:
 /// - If the opened container has a foreign header, fz_decompress_async() with the decoder returns
 ///   FZ_UNSUPPORTED.
-/// - If only a later container has a foreign header, fz_decompress_async() reports FZ_PLAN_MISMATCH
+/// - If only another container has a foreign header, fz_decompress_async() reports FZ_PLAN_MISMATCH
 ///   for this container.
 /// - fz_decompress() restores containers with foreign headers.
 ///

@@ -96,7 +96,7 @@ pub unsafe extern "C" fn fz_series_writer_free(writer: *mut fz_series_writer) {
 ///
 /// If the call fails, the file has the steps that it had before. The call then writes the index of
 /// these steps again. If the disk rejects this index too, later calls with the writer fail with
-/// FZ_FILE. To restore the index, open the series again.
+/// FZ_FILE. To restore the index, close this writer, and open the file with a new writer.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  Also for an invalid name, and for a name that another step has.

@@ -62,7 +62,7 @@ pub struct fz_parameter {
     /// Default value; for a word, its index in the choices.
     pub default_value: f64,
     /// Value in the pipeline; for a stage of the library, the default. For a word, its index in the
-    /// choices. -1: the word is "rel", which the choices do not include; plans reject it.
+    /// choices, or -1 for a word that is not among the choices. Plans reject such a word.
     pub value: f64,
     /// 1: the value must be greater than `low`. 0: `low` is permitted.
     pub low_excluded: u32,
