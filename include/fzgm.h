@@ -2427,8 +2427,8 @@ int32_t fz_container_shape(const void *container,
  *                      bytes to pass to the next call: more than `beginning_bytes`, and at most
  *                      the length of the container. On other failures unchanged.
  *
- * Repeat the call with `*needed_bytes` bytes until it succeeds. Most headers require one or two
- * calls, and the longest headers about ten. The call does not read bytes after the header; info->container_bytes is the
+ * Repeat the call with `*needed_bytes` bytes until it succeeds. The longest headers require
+ * about ten calls. The call does not read bytes after the header; info->container_bytes is the
  * length of the container that the header states.
  *
  * Returns:
