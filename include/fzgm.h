@@ -648,7 +648,7 @@ typedef struct {
    * strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: the
    * file has the same bytes as a file from the reference implementation. Such a file contains
    * the elements of the array, followed by padding (zeros). It does not record the shape. It
-   * records only the total length of the array and the padding. Every decoder, also one from
+   * records one number: the length of the array plus that of the padding. Every decoder, also one from
    * fz_plan_decoder(), restores a one-dimensional array of this length: the elements in order,
    * followed by the padding. fz_info::original_bytes is this length in bytes. The capacity of
    * `dst` must be at least fz_info::original_bytes.
@@ -1392,16 +1392,17 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *
  * For any other container, the first row that describes the container determines the status:
  *
- *   container                            fz_decompress_async()   fz_decompress()
+ *   compared with the opened container   fz_decompress_async()   fz_decompress()
  *                                        reports
- *   has another form, and would be in    FZ_NOT_A_CONTAINER      restores the container
- *   the list with the form of the
- *   opened container
- *   has another form, and would be in    FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
- *   the list with this form and with                             container
- *   shorter stage outputs
- *   has another form                     FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
- *   has the form of the opened container FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
+ *   only the form differs, and no stage  FZ_NOT_A_CONTAINER      restores the container
+ *   output is longer
+ *   only the form differs, and stage     FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
+ *   outputs are longer                                           container
+ *   the form differs, type and shape     FZ_NOT_A_CONTAINER      restores the container
+ *   are the same, and the container
+ *   stores its array uncompressed
+ *   the form differs, all other cases    FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
+ *   the form is the same                 FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
  *
  * A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
  * other programs. Only the host reads foreign headers:
@@ -1610,8 +1611,8 @@ int32_t fz_compress(const fz_plan *plan,
  * - The device reports a failure.
  *
  * The host then checks the header and the checksums. If a check fails, the call returns the status
- * of this check. Otherwise, the device decodes the container, and the call returns the status of
- * this decoding.
+ * of this check. Otherwise, the device decodes the container (in the second case, for the second
+ * time), and the call returns the status of this decoding.
  *
  * On failure the contents of `dst` are undefined.
  *
@@ -2741,8 +2742,8 @@ void fz_series_writer_free(fz_series_writer *writer);
  *
  * Parameters:
  *   `writer`     In/out: from fz_series_writer_open().
- *   `name`       In: the name of the step, or NULL or empty for none: at most 255 bytes of UTF-8
- *                without control characters, not digits alone, and not the name of another step.
+ *   `name`       In: the name of the step: at most 255 bytes of UTF-8 without control characters,
+ *                not digits alone, and not the name of another step. NULL or empty: no name.
  *   `plan`       In: encoder from fz_pipeline_finalize(); the step has its element type and shape.
  *   `workspace`  In/out: created for `plan`. NULL: the call creates a temporary workspace.
  *   `src`        In: the array. Device memory is permitted.

@@ -102,8 +102,8 @@ pub unsafe extern "C" fn fz_compress(
 /// - The device reports a failure.
 ///
 /// The host then checks the header and the checksums. If a check fails, the call returns the status
-/// of this check. Otherwise, the device decodes the container, and the call returns the status of
-/// this decoding.
+/// of this check. Otherwise, the device decodes the container (in the second case, for the second
+/// time), and the call returns the status of this decoding.
 ///
 /// On failure the contents of `dst` are undefined.
 ///

@@ -22,7 +22,7 @@ pub struct fz_options {
     /// strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: the
     /// file has the same bytes as a file from the reference implementation. Such a file contains
     /// the elements of the array, followed by padding (zeros). It does not record the shape. It
-    /// records only the total length of the array and the padding. Every decoder, also one from
+    /// records one number: the length of the array plus that of the padding. Every decoder, also one from
     /// fz_plan_decoder(), restores a one-dimensional array of this length: the elements in order,
     /// followed by the padding. fz_info::original_bytes is this length in bytes. The capacity of
     /// `dst` must be at least fz_info::original_bytes.

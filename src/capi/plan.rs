@@ -154,16 +154,17 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///
 /// For any other container, the first row that describes the container determines the status:
 ///
-///   container                            fz_decompress_async()   fz_decompress()
+///   compared with the opened container   fz_decompress_async()   fz_decompress()
 ///                                        reports
-///   has another form, and would be in    FZ_NOT_A_CONTAINER      restores the container
-///   the list with the form of the
-///   opened container
-///   has another form, and would be in    FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
-///   the list with this form and with                             container
-///   shorter stage outputs
-///   has another form                     FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
-///   has the form of the opened container FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
+///   only the form differs, and no stage  FZ_NOT_A_CONTAINER      restores the container
+///   output is longer
+///   only the form differs, and stage     FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
+///   outputs are longer                                           container
+///   the form differs, type and shape     FZ_NOT_A_CONTAINER      restores the container
+///   are the same, and the container
+///   stores its array uncompressed
+///   the form differs, all other cases    FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
+///   the form is the same                 FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
 ///
 /// A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
 /// other programs. Only the host reads foreign headers:

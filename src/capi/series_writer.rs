@@ -84,8 +84,8 @@ pub unsafe extern "C" fn fz_series_writer_free(writer: *mut fz_series_writer) {
 ///
 /// Parameters:
 ///   `writer`     In/out: from fz_series_writer_open().
-///   `name`       In: the name of the step, or NULL or empty for none: at most 255 bytes of UTF-8
-///                without control characters, not digits alone, and not the name of another step.
+///   `name`       In: the name of the step: at most 255 bytes of UTF-8 without control characters,
+///                not digits alone, and not the name of another step. NULL or empty: no name.
 ///   `plan`       In: encoder from fz_pipeline_finalize(); the step has its element type and shape.
 ///   `workspace`  In/out: created for `plan`. NULL: the call creates a temporary workspace.
 ///   `src`        In: the array. Device memory is permitted.
