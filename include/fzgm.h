@@ -1606,13 +1606,13 @@ int32_t fz_compress(const fz_plan *plan,
  * A call on a GPU reads the header, compares the checksums, and decodes on the device. If the
  * container is in device memory, a call without a plan copies the header to the host, and a call
  * with a plan copies nothing. In two cases, with or without a plan, the call then copies the
- * whole container to the host:
+ * whole container to the host, which checks the header and the checksums:
  * - The header is a foreign header (see fz_plan_open()), which the device cannot read.
  * - The device reports a failure.
  *
- * The host then checks the header and the checksums. If a check fails, the call returns the status
- * of this check. Otherwise, the device decodes the container (in the second case, for the second
- * time), and the call returns the status of this decoding.
+ * If a check on the host fails, the call returns the status of this check. If no check fails, the
+ * device decodes the container with the header that the host has read, and the call returns the
+ * status of the device.
  *
  * On failure the contents of `dst` are undefined.
  *
@@ -2203,7 +2203,7 @@ void fz_batch_workspace_free(fz_batch_workspace *workspace);
  *   FZ_PLAN_MISMATCH     `workspace` belongs to another batch plan.
  *   FZ_NO_THREADS.
  *
- * If the function fails for a cause in this list, no array is compressed, and `results` is
+ * The failures in this list are failures of the call: no array is compressed, and `results` is
  * unchanged.
  *
  * If arrays fail, all results are written. The function then returns the status of the first array

@@ -216,7 +216,7 @@ pub unsafe extern "C" fn fz_batch_workspace_free(workspace: *mut fz_batch_worksp
 ///   FZ_PLAN_MISMATCH     `workspace` belongs to another batch plan.
 ///   FZ_NO_THREADS.
 ///
-/// If the function fails for a cause in this list, no array is compressed, and `results` is
+/// The failures in this list are failures of the call: no array is compressed, and `results` is
 /// unchanged.
 ///
 /// If arrays fail, all results are written. The function then returns the status of the first array
