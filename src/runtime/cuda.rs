@@ -250,7 +250,7 @@ impl Run<'_> {
         args.operands[3] = at(self.at(0), self.layout.control);
         args.operands[4] = at(self.at(self.layout.in_arena(0)), self.plan.arena_bytes);
         let ends = place >= CLOSE && params.more == 0;
-        // Of a batch of small arrays, as many as possible are processed at a time.
+        // Smaller blocks: a multiprocessor processes more arrays of a batch at a time.
         let small = self.batch.is_some() && self.array.bytes <= SMALL_OF_BATCH;
         let block = if small { BATCH_BLOCK } else { CONTAINER_BLOCK };
         self.launch_as((entry, grid, block), &args, (true, ends))

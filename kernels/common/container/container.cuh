@@ -18,8 +18,8 @@ static_assert(STATUS_AT + sizeof(Status) <= CALL_AT, "the state of the call foll
 
 // Tables and words in shared memory.
 static_assert(STAGED_WORDS == 16 * CONTAINER_BLOCK && STAGED_HEADER == 16 * CONTAINER_BLOCK, "a piece for each thread");
-// BATCHED: less memory, since many arrays are processed at a time, and blocks of any number of threads.
-// Tables, words, and headers that do not fit are read where they are.
+// BATCHED: less memory, so that a multiprocessor processes more arrays at a time, and any number of
+// threads. Tables, words, and headers that do not fit are read from global memory.
 template <bool BATCHED> struct Staged {
   static constexpr uint32_t TABLES = BATCHED ? 6144 : STAGED_TABLES, WORDS = BATCHED ? 1024 : STAGED_WORDS, HEADER = BATCHED ? 1024 : STAGED_HEADER;
   uint4 tables[TABLES / 16], words[WORDS / 16];
