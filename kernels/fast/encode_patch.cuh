@@ -101,7 +101,7 @@ struct PatchUnit {
     const uint32_t column = fz_halves_max(q[3], q[7]), row = fz_halves_max(fz_halves_max(q[4], q[5]), fz_halves_max(q[6], q[7]));
     plain = width_of(most - bottom, 0);
     beside = right ? width_of(fmaxf(fz_low_half(column), fz_high_half(column)) - bottom, 0) : 0;
-    under = (low ? 4 * width_of(fz_high_half(row) - bottom, 0) : 0) + (low & right ? 16 * width_of(fz_high_half(q[7]) - bottom, 0) : 0);  // seed: patch-beyond
+    under = (low ? 4 * width_of(fz_high_half(row) - bottom, 0) : 0) + (low & right ? 16 * width_of(fz_high_half(q[7]) - bottom, 0) : 0);
     difference(t, q);
     put_pairs(s.differences, threadIdx.x, q);
     exists = t.unit < p.z();

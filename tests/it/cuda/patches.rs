@@ -24,60 +24,35 @@ const SHAPES: [[u64; 3]; 11] = [
 ];
 
 /// Values by place, with some noise.
-const FIELDS: usize = 13;
+const FIELDS: usize = 15;
 fn field(which: usize, dims: [u64; 3], rng: &mut Rng) -> Vec<u8> {
     let [nx, ny, nz] = dims;
     let places = (0..nz).flat_map(|z| (0..ny).flat_map(move |y| (0..nx).map(move |x| (x, y, z))));
     let value = |(x, y, z): (u64, u64, u64)| {
         let smooth = (0.3 * x as f64).sin() * (0.2 * y as f64 + 0.1 * z as f64).cos();
         let noise = rng.unit() - 0.5;
+        let ramp = (x + y + z) as f64 / (nx + ny + nz - 3) as f64;
+        let either = |first: bool, a: f64, b: f64| if first { a } else { b };
         match which {
             0 => smooth,
             1 => smooth + 0.02 * noise,
             // Modes INTRA and OFFSETS.
             2 => noise,
             3 => 100.0 + smooth + 0.2 * noise,
+            4 => either(noise > 0.45, 1.0, 0.0),
+            5 => either(noise > 0.49, 1.0, 0.0),
             // Units and chunks of one code, equal or not to those before.
-            4 => (z / 3) as f64,
-            5 => {
-                if z < 8 {
-                    2.5
-                } else {
-                    smooth
-                }
-            }
-            6 => {
-                if z >= 8 {
-                    -1.0
-                } else {
-                    noise
-                }
-            }
-            7 => f64::from(noise > 0.45),
-            // Codes out of reach of the first ones, exact values, and codes at the largest one.
-            8 => {
-                if x == 3 {
-                    300.0
-                } else {
-                    smooth
-                }
-            }
-            9 => {
-                if (x, y, z) == (1, 1, 1) {
-                    f64::NAN
-                } else {
-                    smooth
-                }
-            }
-            10 => {
-                if noise > 0.49 {
-                    f64::INFINITY
-                } else {
-                    1e30 * noise
-                }
-            }
-            11 => 1e6 * (x + y) as f64 + noise,
-            _ => 4194.3 + 0.5 * smooth,
+            6 => (z / 3) as f64,
+            7 => either(z < 8, 2.5, smooth),
+            8 => either(z < 8, noise, -1.0),
+            // Codes out of reach of the others, and exact values.
+            9 => either(x == 3, 300.0, smooth),
+            10 => either((x, y, z) == (1, 1, 1), f64::NAN, smooth),
+            11 => either(noise > 0.49, f64::INFINITY, 1e30 * noise),
+            12 => 1e6 * (x + y) as f64 + noise,
+            // Codes around the largest one, for a step of twice the bound and for a smaller one.
+            13 => 4193.802 + ramp,
+            _ => 4095.5 + ramp,
         }
     };
     places.map(value).flat_map(|v| (v as f32).to_le_bytes()).collect()
