@@ -74,7 +74,7 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
 /// True for arrays that kernels/fast/patch.cuh describes: a block codes both chunks.
 fn patch(p: &FastParams) -> bool {
     const SIDE: u64 = 16;
-    (p.value, p.ndim) == (4, 3) && p.dims.iter().all(|&d| d <= SIDE) && p.dims[0].is_multiple_of(4)
+    (p.value, p.ndim) == (4, 3) && p.dims.iter().all(|&d| d <= SIDE) && p.dims[0] % 4 == 0
 }
 
 /// None where numbers of chunks, or lengths of more than one dimension, take more than 32 bits.

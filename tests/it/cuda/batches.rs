@@ -19,16 +19,16 @@ pub(super) struct Fixture {
     pub(super) src: Vec<Block>,
     pub(super) containers: Vec<Block>,
     pub(super) restored: Vec<Block>,
-    tables: Tables,
+    pub(super) tables: Tables,
     results: [Block; 2],
     pub(super) stream: TestStream,
 }
 
 /// The entries of a call in device memory.
-struct Tables {
+pub(super) struct Tables {
     src: Block,
     containers: Block,
-    rooms: Block,
+    pub(super) rooms: Block,
     restored: Block,
     lengths: Block,
 }
@@ -37,7 +37,7 @@ fn table(entries: impl IntoIterator<Item = u64>) -> Block {
     Block::of(&entries.into_iter().flat_map(u64::to_le_bytes).collect::<Vec<u8>>())
 }
 
-fn set(table: &Block, i: usize, entry: u64) {
+pub(super) fn set(table: &Block, i: usize, entry: u64) {
     table.put(8 * i, &entry.to_le_bytes());
 }
 
