@@ -2326,7 +2326,8 @@ int32_t fz_batch_preload(const fz_batch_plan *batch,
  *
  * Device code for batches exists for preset "fast" with arrays of up to 256 chunks, and for preset
  * "pfpl" with arrays of f32 of up to 8 MiB. A chunk of preset "fast" has 8192 elements in 1
- * dimension, 32 x 256 in 2, and 32 x 32 x 8 in 3.
+ * dimension, 32 x 256 in 2, and 32 x 32 x 8 in 3. For other plans, use fz_compress_batch(), or
+ * fz_compress_async() for each array.
  *
  * Returns:
  *   FZ_PLAN_MISMATCH  `workspace` belongs to another batch plan.

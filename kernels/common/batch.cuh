@@ -15,11 +15,14 @@
 
 // Defines a function for one array, and its batched version, from a function of the argument block.
 // THREADS of a block; blocks on a multiprocessor: ALONE, and BATCHED, which counts more.
-#define FZ_BOTH(NAME, FUNCTION, THREADS, ALONE, BATCHED)                                         \
-  extern "C" __global__ void __launch_bounds__(THREADS, ALONE) NAME(FZ_ARGS) { FUNCTION(a); }     \
+#define FZ_BOTH(NAME, FUNCTION, THREADS, ALONE, BATCHED) FZ_BOTH_OF(NAME, FUNCTION, FUNCTION, THREADS, ALONE, BATCHED)
+// The function has a parameter: true in batches.
+#define FZ_BOTH_WITH(NAME, FUNCTION, THREADS, ALONE, BATCHED) FZ_BOTH_OF(NAME, FUNCTION<false>, FUNCTION<true>, THREADS, ALONE, BATCHED)
+#define FZ_BOTH_OF(NAME, ONE, MANY, THREADS, ALONE, BATCHED)                                     \
+  extern "C" __global__ void __launch_bounds__(THREADS, ALONE) NAME(FZ_ARGS) { ONE(a); }          \
   extern "C" __global__ void __launch_bounds__(THREADS, BATCHED) NAME##_batch(FZ_BATCH_ARGS) {    \
     FZ_BATCH_BEGIN;                                                                              \
-    FUNCTION(a);                                                                                 \
+    MANY(a);                                                                                     \
   }
 
 namespace fz {

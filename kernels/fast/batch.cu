@@ -8,7 +8,7 @@ namespace fz {
 namespace fast {
 template <class T, int DIM> using BatchEncoder = UnitEncoder<T, DIM, false, false, true>;
 // As `encode_again` in encode.cu.
-FZ_RARE void encode_small_again(const Args& a, Shared& s) { encode_small_as<float, 3, BatchEncoder<float, 3>>(a, s); }
+FZ_RARE void encode_small_again(const Args& a, Shared& s) { encode_small_as<float, 3, BatchEncoder<float, 3>>(a, s, blockIdx.x); }
 FZ_DEV void encode_small_half2(const Args& a, Shared& s) {
   if (encode_small<float, 3, Half2Encoder<true>>(a, s) == OUT_OF_REACH) encode_small_again(a, s);
 }

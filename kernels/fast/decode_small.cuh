@@ -8,12 +8,12 @@ namespace fz {
 namespace fast {
 // Shared memory of a block: first the words of the chunk, across all shares; then a unit in each
 // share. If the chunk is longer, each warp copies the words it needs to its share.
-struct Shares {
-  static constexpr uint32_t PIECES = 376;
+template <uint32_t PIECES> struct SharesOf {
   // Padding behind the words for the header of a unit, as in Room.
   static constexpr uint32_t ALL_WORDS = 4 * CHUNK_UNITS * PIECES - 64, OWN_WORDS = 4 * PIECES - 64;
   uint4 of[CHUNK_UNITS][PIECES];
 };
+typedef SharesOf<376> Shares;
 
 // The first word behind the unit at word `at`. Errors in the unit are left to its own warp.
 template <class T, uint32_t ROOM> FZ_DEV uint32_t behind_unit(Words& in, uint32_t d, uint32_t at) {
@@ -43,7 +43,7 @@ FZ_DEV void add_codes(const uint4* from, uint32_t (&q)[32]) {
 
 // Stores the values of a chunk from its units, each of which is absolute or relative to the unit
 // before. A thread has four neighboring values of every unit.
-template <class T> FZ_DEV void put_columns(const Params& p, const Box& box, T* to, const Shares& s, uint32_t descriptors, const Back<T>& back) {
+template <class T, class S> FZ_DEV void put_columns(const Params& p, const Box& box, T* to, const S& s, uint32_t descriptors, const Back<T>& back) {
   const uint32_t lane = threadIdx.x & 31, i = 4 * (lane & 7), j = 8 * (lane >> 3) + warp_of();
   const bool whole = box.values == CHUNK, inside = i < box.x && j < box.y;
   uint4 q = make_uint4(0, 0, 0, 0);
@@ -62,19 +62,19 @@ template <class T> FZ_DEV void put_columns(const Params& p, const Box& box, T* t
 }
 
 // Copies all words of a chunk to the shares; false if they do not fit.
-FZ_DEV bool fetch_all(Words& in, Shares& s) {
+template <class S> FZ_DEV bool fetch_all(Words& in, S& s) {
   // The chunk may start within a piece of 16 bytes.
-  if (in.size + 3 > Shares::ALL_WORDS) return false;
+  if (in.size + 3 > S::ALL_WORDS) return false;
   in.shared = reinterpret_cast<uint32_t*>(s.of[0]);
-  in.fetch<Shares::ALL_WORDS>(0, threadIdx.x, blockDim.x);
+  in.template fetch<S::ALL_WORDS>(0, threadIdx.x, blockDim.x);
   return true;
 }
 
-// Restores a unit of a chunk, or helps with it; false if no encoder writes such a chunk. `ahead`:
-// the words of the chunk, if they have been copied; otherwise its `end` is 0.
-template <class T, int DIM> FZ_DEV bool decode_part(const Args& a, const Params& p, const uint8_t* stream, uint64_t bytes, uint64_t entry, const Words& ahead, Shares& s, T step) {
-  constexpr uint32_t ROOM = Shares::OWN_WORDS, EACH = sizeof(T) / 4;
-  const uint32_t lane = threadIdx.x & 31, k = warp_of(), number = blockIdx.x;
+// Restores a unit of chunk `number`, or helps with it; false if no encoder writes such a chunk.
+// `ahead`: the words of the chunk, if they have been copied; otherwise its `end` is 0.
+template <class T, int DIM, class S> FZ_DEV bool decode_part(const Args& a, const Params& p, const uint8_t* stream, uint64_t bytes, uint32_t number, uint64_t entry, const Words& ahead, S& s, T step) {
+  constexpr uint32_t ROOM = S::OWN_WORDS, EACH = sizeof(T) / 4;
+  const uint32_t lane = threadIdx.x & 31, k = warp_of();
   const Chunk chunk = chunk_at<DIM>(p, number);
   const Box box = box_of<DIM>(p, chunk);
   T* dst = reinterpret_cast<T*>(address(output(a, 0)));
@@ -160,7 +160,7 @@ template <class T, int DIM> FZ_DEV void decode_small(const Args& a, Shares& s) {
       ahead.end = 0;
       entry = __shfl_sync(ALL, load<uint64_t>(stream + 8ull * blockIdx.x), 0);
     }
-    good = decode_part<T, DIM>(a, p, stream, bytes, entry, ahead, s, step_back<T>(f));
+    good = decode_part<T, DIM>(a, p, stream, bytes, blockIdx.x, entry, ahead, s, step_back<T>(f));
   }
   if (!good && (threadIdx.x & 31) == 0) fail(a, CORRUPT);
 }

@@ -10,12 +10,11 @@
 
 namespace fz {
 namespace fast {
-// Encodes the chunk of this block. U: a unit encoder. Returns OUT_OF_REACH, of that encoder, before
-// anything is published.
-template <class T, int DIM, class U> FZ_DEV Outcome encode_small_as(const Args& a, Shared& s) {
+// Encodes chunk `number`. U: a unit encoder. Returns OUT_OF_REACH, of that encoder, before anything is
+// published.
+template <class T, int DIM, class U> FZ_DEV Outcome encode_small_as(const Args& a, Shared& s, uint32_t number) {
   const Params& p = params<Params>(a);
   const Operand& out = output(a, 0);
-  const uint32_t number = blockIdx.x;
   U c;
   Planes b;
   const Outcome outcome = c.count(a, number, s);
@@ -58,7 +57,7 @@ template <class T, int DIM, class U> FZ_DEV Outcome encode_small(const Args& a, 
     if (!cancelled(a) && threadIdx.x == 0) publish(output(a, 0), 0);
     return CANCELLED;
   }
-  return encode_small_as<T, DIM, U>(a, s);
+  return encode_small_as<T, DIM, U>(a, s, blockIdx.x);
 }
 }  // namespace fast
 }  // namespace fz

@@ -151,12 +151,12 @@ struct Steps {
   uint32_t bounds;
   float bound[1 + CANDIDATES];  // the whole one, then the candidates
 };
-// The candidates in descending order, without repetitions, by a block with at least a warp for each.
+// The candidates in descending order, without repetitions, by a block.
 FZ_DEV void find_steps(Steps& s, const BoundMetadata& metadata) {
   const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  if (warp < CANDIDATES) {
-    const float aligned = aligned_bound(metadata.promise, 8 + 2 * (int)warp);
-    if (lane == 0) s.all[warp] = aligned;
+  for (uint32_t i = warp; i < CANDIDATES; i += blockDim.x / 32) {  // seed: step-of-warps
+    const float aligned = aligned_bound(metadata.promise, 8 + 2 * (int)i);
+    if (lane == 0) s.all[i] = aligned;
   }
   __syncthreads();
   if (warp == 0) {

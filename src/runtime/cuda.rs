@@ -236,6 +236,9 @@ impl Run<'_> {
         place: u32,
         params: &ContainerArgs,
     ) -> Result<()> {
+        /// Threads of a block for an array of a batch, of at most this number of bytes.
+        const BATCH_BLOCK: u32 = 64;
+        const SMALL_OF_BATCH: u64 = 1 << 17;
         let mut args = self.blank(place);
         let params = ContainerArgs { words_end: self.layout.zeroed, ..*params };
         args.params[..size_of::<ContainerArgs>()].copy_from_slice(bytemuck::bytes_of(&params));
@@ -247,7 +250,10 @@ impl Run<'_> {
         args.operands[3] = at(self.at(0), self.layout.control);
         args.operands[4] = at(self.at(self.layout.in_arena(0)), self.plan.arena_bytes);
         let ends = place >= CLOSE && params.more == 0;
-        self.launch_as((entry, grid, CONTAINER_BLOCK), &args, (true, ends))
+        // Smaller blocks: a multiprocessor processes more arrays of a batch at a time.
+        let small = self.batch.is_some() && self.array.bytes <= SMALL_OF_BATCH;
+        let block = if small { BATCH_BLOCK } else { CONTAINER_BLOCK };
+        self.launch_as((entry, grid, block), &args, (true, ends))
     }
 
     fn launch(&self, entry: &'static str, grid: u64, block: u32, args: &LaunchArgs) -> Result<()> {

@@ -18,8 +18,13 @@ static_assert(STATUS_AT + sizeof(Status) <= CALL_AT, "the state of the call foll
 
 // Tables and words in shared memory.
 static_assert(STAGED_WORDS == 16 * CONTAINER_BLOCK && STAGED_HEADER == 16 * CONTAINER_BLOCK, "a piece for each thread");
-struct Staged {
-  uint4 tables[STAGED_TABLES / 16], words[STAGED_WORDS / 16];
+// BATCHED: less memory, so that a multiprocessor processes more arrays at a time, and any number of
+// threads. Tables, words, and headers that do not fit are read from global memory.
+template <bool BATCHED> struct Staged {
+  static constexpr uint32_t TABLES = BATCHED ? 6144 : STAGED_TABLES, WORDS = BATCHED ? 1024 : STAGED_WORDS, HEADER = BATCHED ? 1024 : STAGED_HEADER;
+  uint4 tables[TABLES / 16], words[WORDS / 16];
+  // True if a header of fixed length has a thread for each field, and fits.
+  static FZ_DEV bool holds(const HeaderRow& h) { return !BATCHED || (h.fields <= blockDim.x && h.blank <= HEADER); }
 };
 
 // Operands of the container kernels.
@@ -36,28 +41,33 @@ struct Frame {
 
   // Copies the tables to shared memory, so that chains of rows cost little. They belong to the plan
   // and do not wait for earlier launches. A call of stage() must follow.
-  FZ_DEV void stage_tables(const Args& a, Staged& s) {
+  template <bool BATCHED> FZ_DEV void stage_tables(const Args& a, Staged<BATCHED>& s) {
     constexpr int EACH = STAGED_TABLES / 16 / CONTAINER_BLOCK;
-    const uint32_t rows = (uint32_t)a.operands[2].max / 16, i = threadIdx.x;
-    uint4 t[EACH];
+    const uint32_t rows = (uint32_t)a.operands[2].max / 16, threads = BATCHED ? blockDim.x : CONTAINER_BLOCK;
+    if (BATCHED && 16 * rows > s.TABLES) return;
+    for (uint32_t from = threadIdx.x; from < (BATCHED ? rows : CONTAINER_BLOCK); from += EACH * threads) {
+      uint4 t[EACH];
 #pragma unroll
-    for (int k = 0; k < EACH; k++) {
-      const uint32_t at = i + k * CONTAINER_BLOCK;
-      t[k] = at < rows ? reinterpret_cast<const uint4*>(tables)[at] : make_uint4(0, 0, 0, 0);
+      for (int k = 0; k < EACH; k++) {
+        const uint32_t at = from + k * threads;
+        t[k] = at < rows ? reinterpret_cast<const uint4*>(tables)[at] : make_uint4(0, 0, 0, 0);
+      }
+#pragma unroll
+      for (int k = 0; k < EACH; k++)
+        if (!BATCHED || from + k * threads < rows) s.tables[from + k * threads] = t[k];
     }
-#pragma unroll
-    for (int k = 0; k < EACH; k++) s.tables[i + k * CONTAINER_BLOCK] = t[k];
     if (rows) { local = reinterpret_cast<const uint8_t*>(s.tables); staged = 16 * rows; }
   }
   // Copies the words to shared memory, or zeros with `zeros`. Words that do not fit stay in the
   // workspace. Ends with a barrier.
-  FZ_DEV void stage(const Args& a, Staged& s, bool zeros) {
-    const uint32_t i = threadIdx.x;
+  template <bool BATCHED> FZ_DEV void stage(const Args& a, Staged<BATCHED>& s, bool zeros) {
+    const uint32_t threads = BATCHED ? blockDim.x : CONTAINER_BLOCK;
     const uint64_t words = params<ContainerArgs>(a).words_end / 16;
-    const bool short_words = words <= STAGED_WORDS / 16;
-    if (short_words) s.words[i] = !zeros && i < words ? reinterpret_cast<const uint4*>(control)[i] : make_uint4(0, 0, 0, 0);
-    if (short_words) seen = reinterpret_cast<uint8_t*>(s.words);
-    else if (zeros) clear(control, words * 16, i, CONTAINER_BLOCK);
+    const bool short_words = words <= s.WORDS / 16;
+    if (short_words) {
+      for (uint32_t i = threadIdx.x; i < s.WORDS / 16; i += threads) s.words[i] = !zeros && i < words ? reinterpret_cast<const uint4*>(control)[i] : make_uint4(0, 0, 0, 0);
+      seen = reinterpret_cast<uint8_t*>(s.words);
+    } else if (zeros) clear(control, words * 16, threadIdx.x, threads);
     __syncthreads();
   }
   // True if an earlier launch of the call has failed, by the staged words.

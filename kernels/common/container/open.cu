@@ -94,14 +94,15 @@ FZ_DEV void blank_facts(const Frame& f) {
   }
 }
 // Writes the staged words to the workspace, with the state of the call.
-FZ_DEV void put_words(const Args& a, const Frame& f, const Staged& staged) {
+template <bool BATCHED> FZ_DEV void put_words(const Args& a, const Frame& f, const Staged<BATCHED>& staged) {
   const uint64_t words = params<ContainerArgs>(a).words_end / 16;
   for (uint64_t i = threadIdx.x; i < words && f.seen != f.control; i += blockDim.x) reinterpret_cast<uint4*>(f.control)[i] = staged.words[i];
 }
 
 // Opens a container of the plan's first form, whose header has a fixed length. False: the container
 // has another form.
-FZ_DEV bool open_fixed(const Args& a, const Frame& f, const uint8_t* c, Staged& staged) {
+template <bool BATCHED> FZ_DEV bool open_fixed(const Args& a, const Frame& f, const uint8_t* c, Staged<BATCHED>& staged) {
+  if (!staged.holds(f.form(0))) return false;
   const FixedHeader u(f);
   const uint64_t x = load_le(c + u.field.at, u.field.width);
   uint64_t bytes = u.value.max;
@@ -147,9 +148,9 @@ FZ_DEV bool open_fixed(const Args& a, const Frame& f, const uint8_t* c, Staged& 
 
 // The first block reads the header and sets all words. All blocks clear the zeroed memory of the
 // steps.
-FZ_DEV void open_container(const Args& a) {
-  __shared__ Staged staged;
-  __shared__ uint4 first[STAGED_HEADER / 16];
+template <bool BATCHED> FZ_DEV void open_container(const Args& a) {
+  __shared__ Staged<BATCHED> staged;
+  __shared__ uint4 first[Staged<BATCHED>::HEADER / 16];
   __shared__ Opened o;
   __shared__ uint64_t varints[64];
   Frame f(a);
@@ -157,9 +158,10 @@ FZ_DEV void open_container(const Args& a) {
   f.clear_zeroed(a);
   if (blockIdx.x > 0) return;
   f.stage_tables(a, staged);
-  const uint64_t at16 = 16 * threadIdx.x, left = f.capacity > at16 ? f.capacity - at16 : 0;
-  const uint4 mine = left >= 16 ? load16(f.container + at16) : load_part(f.container + at16, (uint32_t)left);
-  first[threadIdx.x] = mine;
+  for (uint32_t i = threadIdx.x; i < staged.HEADER / 16; i += BATCHED ? blockDim.x : CONTAINER_BLOCK) {
+    const uint64_t left = f.capacity > 16 * i ? f.capacity - 16 * i : 0;
+    first[i] = left >= 16 ? load16(f.container + 16 * i) : load_part(f.container + 16 * i, (uint32_t)left);
+  }
   f.stage(a, staged, true);
   if (f.staged && f.plan().fixed_header && open_fixed(a, f, reinterpret_cast<const uint8_t*>(first), staged)) return;
   const PlanTables& plan = f.plan();
@@ -168,7 +170,7 @@ FZ_DEV void open_container(const Args& a) {
   uint32_t form = 0;
   for (; form < plan.headers && !h; form++) {
     const HeaderRow& r = f.form(form);
-    c = r.blank + 10 * r.varints <= STAGED_HEADER ? reinterpret_cast<const uint8_t*>(first) : f.container;
+    c = r.blank + 10 * r.varints <= staged.HEADER ? reinterpret_cast<const uint8_t*>(first) : f.container;
     if (threadIdx.x == 0) o.status = read_varints(f, r, c, o, varints) ? OK : CORRUPT;
     __syncthreads();
     if (!__syncthreads_or(o.status != OK || differs(f, r, c, o))) h = &r;
@@ -301,6 +303,6 @@ FZ_DEV void close_container(const Args& a) {
 }
 }  // namespace fz
 
-FZ_BOTH(fz_open, fz::open_container, fz::CONTAINER_BLOCK, 2, 5)
+FZ_BOTH_WITH(fz_open, fz::open_container, fz::CONTAINER_BLOCK, 2, 5)
 FZ_BOTH(fz_load, fz::load_container, 256, 4, 4)
 FZ_BOTH(fz_close, fz::close_container, 256, 5, 5)

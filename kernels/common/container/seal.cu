@@ -63,7 +63,9 @@ struct FixedSeal {
   const uint8_t* stored;  // the metadata that the field holds
   ValueRow counted;       // or the value whose units it counts
 
-  static FZ_DEV bool applies(const Frame& f, const ContainerArgs& p) { return !p.copies && !p.more && p.own == 0 && f.staged && f.plan().fixed_header; }
+  template <bool BATCHED> static FZ_DEV bool applies(const Frame& f, const ContainerArgs& p, const Staged<BATCHED>& staged) {
+    return !p.copies && !p.more && p.own == 0 && f.staged && f.plan().fixed_header && staged.holds(f.form(0));
+  }
   FZ_DEV explicit FixedSeal(const Frame& f) : u(f), stored(nullptr), counted{0, KIND_STATIC, 0, 0, 0, 0} {
     if (is_stored(u.field)) stored = f.bytes_of(u.field.index) + u.field.detail;
     if (u.field.what == FIELD_COUNT) counted = f.value(u.field.index);
@@ -96,13 +98,13 @@ struct FixedSeal {
   }
 };
 
-FZ_DEV void seal_container(const Args& a) {
-  __shared__ Staged staged;
+template <bool BATCHED> FZ_DEV void seal_container(const Args& a) {
+  __shared__ Staged<BATCHED> staged;
   Frame f(a);
   const ContainerArgs& p = params<ContainerArgs>(a);
   f.stage_tables(a, staged);
   __syncthreads();
-  if (FixedSeal::applies(f, p)) {
+  if (FixedSeal::applies(f, p, staged)) {
     const FixedSeal fixed(f);
     wait_prerequisites();
     const uint64_t metadata = fixed.stored ? load_le(fixed.stored, fixed.u.field.width) : 0;
@@ -155,4 +157,4 @@ FZ_DEV void seal_container(const Args& a) {
 }
 }  // namespace fz
 
-FZ_BOTH(fz_seal, fz::seal_container, fz::CONTAINER_BLOCK, 2, 5)
+FZ_BOTH_WITH(fz_seal, fz::seal_container, fz::CONTAINER_BLOCK, 2, 5)

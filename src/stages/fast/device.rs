@@ -35,6 +35,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         let one = DeviceLaunch::one(name, chunks, 256).with(STATE_BYTES * chunks, 0);
         // A single array does not fill the device, so that fewer operations save no time.
         return Some(match (p.value, p.ndim) {
+            (4, 3) if p.half2 != 0 && !masked && patch(&p) => one.batched("fast_encode_patch_f32_3d", 1, 256),
             (4, 3) if p.half2 != 0 && !masked => one.batched("fast_encode_small_half2_f32_3d", chunks, 256),
             _ => one,
         });
@@ -63,10 +64,17 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let chunks = chunks(&p)?;
     // A block restores a chunk, a warp a unit. Of more chunks the units are too many for the device.
     if chunks <= SMALL_CHUNKS.into() {
-        return Some(DeviceLaunch::one(function(&p, functions!("fast_decode_small")), chunks, 256));
+        let one = DeviceLaunch::one(function(&p, functions!("fast_decode_small")), chunks, 256);
+        return Some(if patch(&p) { one.batched("fast_decode_patch_f32_3d", 1, 256) } else { one });
     }
     // A warp restores a chunk; places of larger blocks would stay empty until the last of their warps has ended.
     Some(DeviceLaunch::one(function(&p, functions!("fast_decode")), chunks.div_ceil(2), 64))
+}
+
+/// True for arrays that kernels/fast/patch.cuh describes: a block codes both chunks.
+fn patch(p: &FastParams) -> bool {
+    const SIDE: u64 = 16;
+    (p.value, p.ndim) == (4, 3) && p.dims.iter().all(|&d| d <= SIDE) && p.dims[0] % 4 == 0
 }
 
 /// None where numbers of chunks, or lengths of more than one dimension, take more than 32 bits.

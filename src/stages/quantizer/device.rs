@@ -26,10 +26,12 @@ const BATCHED: u64 = 1 << 20;
 pub(super) fn bound(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<QuantizerParams>(shape.params);
     let bytes = shape.input(0);
-    let (whole, threads) =
-        (p.switches & (RANGE | PREVIOUS) == 0, if bytes <= u64::from(TILE) { 256 } else { 512 });
+    let whole = p.switches & (RANGE | PREVIOUS) == 0;
+    // Smaller blocks: a multiprocessor processes more arrays of a batch at a time.
+    let (threads, in_batch) = if bytes <= u64::from(TILE) { (256, 64) } else { (512, 512) };
     if whole && bytes <= ALONE {
-        return Some(DeviceLaunch::one("quantizer_bound_whole", 1, threads));
+        let alone = DeviceLaunch::one("quantizer_bound_whole", 1, threads);
+        return Some(alone.batched("quantizer_bound_whole", 1, in_batch));
     }
     let measured = p.mode != ABS && p.value_base == 0.0 || p.switches & RANGE != 0;
     let blocks = if measured { tiles(bytes).clamp(1, BLOCKS) } else { 1 };
@@ -49,7 +51,7 @@ pub(super) fn bound(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     // A batch has a block for each of its arrays, which then waits for no other block.
     let batched = whole && bytes <= BATCHED;
     let all = if previous { all.clone().with_tries(all, again) } else { all };
-    Some(if batched { all.batched("quantizer_bound_whole", 1, threads) } else { all })
+    Some(if batched { all.batched("quantizer_bound_whole", 1, in_batch) } else { all })
 }
 
 pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {

@@ -11,24 +11,24 @@ use fzgm::{Container, Device, Error, Options, Pipeline, Status};
 use std::sync::Arc;
 
 /// A batch in both directions, with all memory of its calls.
-struct Fixture {
-    encoders: Batch<Encoder>,
-    decoders: Batch<Decoder>,
-    encoding: BatchWorkspace,
-    decoding: BatchWorkspace,
-    src: Vec<Block>,
-    containers: Vec<Block>,
-    restored: Vec<Block>,
-    tables: Tables,
+pub(super) struct Fixture {
+    pub(super) encoders: Batch<Encoder>,
+    pub(super) decoders: Batch<Decoder>,
+    pub(super) encoding: BatchWorkspace,
+    pub(super) decoding: BatchWorkspace,
+    pub(super) src: Vec<Block>,
+    pub(super) containers: Vec<Block>,
+    pub(super) restored: Vec<Block>,
+    pub(super) tables: Tables,
     results: [Block; 2],
-    stream: TestStream,
+    pub(super) stream: TestStream,
 }
 
 /// The entries of a call in device memory.
-struct Tables {
+pub(super) struct Tables {
     src: Block,
     containers: Block,
-    rooms: Block,
+    pub(super) rooms: Block,
     restored: Block,
     lengths: Block,
 }
@@ -37,7 +37,7 @@ fn table(entries: impl IntoIterator<Item = u64>) -> Block {
     Block::of(&entries.into_iter().flat_map(u64::to_le_bytes).collect::<Vec<u8>>())
 }
 
-fn set(table: &Block, i: usize, entry: u64) {
+pub(super) fn set(table: &Block, i: usize, entry: u64) {
     table.put(8 * i, &entry.to_le_bytes());
 }
 
@@ -46,7 +46,7 @@ fn addresses(blocks: &[Block]) -> Block {
 }
 
 impl Fixture {
-    fn new(plans: Vec<Arc<Encoder>>) -> Fixture {
+    pub(super) fn new(plans: Vec<Arc<Encoder>>) -> Fixture {
         let encoders = Batch::new(plans, 1).unwrap();
         let decoders = encoders.decoders().unwrap();
         let (encoding, decoding) = (encoders.workspace().unwrap(), decoders.workspace().unwrap());
@@ -80,7 +80,7 @@ impl Fixture {
         self.encoders.plans().iter().zip(&self.src).enumerate().map(one).collect()
     }
 
-    fn compress(&mut self) {
+    pub(super) fn compress(&mut self) {
         let t = &self.tables;
         let at = |block: &Block| block.slice(0, 0).address;
         let (src, dst, dst_bytes) = (at(&t.src), at(&t.containers), at(&t.rooms));
@@ -88,7 +88,7 @@ impl Fixture {
         unsafe { self.encoders.compress_async(&mut self.encoding, tables, self.stream.raw()) }.unwrap();
     }
 
-    fn decompress(&mut self) {
+    pub(super) fn decompress(&mut self) {
         let t = &self.tables;
         let at = |block: &Block| block.slice(0, 0).address;
         let (src, src_bytes) = (at(&t.containers), at(&t.rooms));
@@ -97,7 +97,7 @@ impl Fixture {
         unsafe { self.decoders.decompress_async(&mut self.decoding, tables, self.stream.raw()) }.unwrap();
     }
 
-    fn results(&self, direction: usize) -> Vec<CallResult> {
+    pub(super) fn results(&self, direction: usize) -> Vec<CallResult> {
         self.results[direction].get().chunks(24).map(bytemuck::pod_read_unaligned).collect()
     }
 
@@ -112,7 +112,7 @@ impl Fixture {
     }
 
     /// Array `i` has the bytes of single calls in both directions.
-    fn check(&self, i: usize, array: &[u8]) {
+    pub(super) fn check(&self, i: usize, array: &[u8]) {
         let what = format!("array {i}, {:?}", self.encoders.plans()[i].array());
         let (container, restored) = self.expected(i, array);
         let [first, second] = [0, 1].map(|direction| self.results(direction)[i]);
@@ -122,7 +122,7 @@ impl Fixture {
         assert!(self.restored[i].get() == restored, "{what}: another array");
     }
 
-    fn both(&mut self) {
+    pub(super) fn both(&mut self) {
         self.compress();
         self.decompress();
         self.stream.wait();
@@ -135,7 +135,7 @@ fn preset_with_bound(name: &str, bound: f64) -> Pipeline {
     pipeline
 }
 
-fn plan(name: &str, dtype: DType, dims: &[u64], options: &Options) -> Arc<Encoder> {
+pub(super) fn plan(name: &str, dtype: DType, dims: &[u64], options: &Options) -> Arc<Encoder> {
     let array = Array::new(dtype, dims).unwrap();
     Arc::new(Encoder::new(&lossy(name, dtype), &array, options).unwrap())
 }

@@ -18,6 +18,7 @@ mod gpus;
 mod graphs;
 mod lorenzo;
 mod mutants;
+mod patches;
 mod pointers;
 mod rel;
 mod reuse;
