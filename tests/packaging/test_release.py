@@ -122,6 +122,26 @@ class Release(unittest.TestCase):
             if "hashes" in component:
                 self.assertRegex(text, r"(?m)^=+\n%s %s, " % (re.escape(component["name"]), re.escape(component["version"])))
 
+    def test_crates_have_no_files_of_builds(self):
+        if shutil.which("cargo") is None or shutil.which("git") is None or not os.path.exists(os.path.join(ROOT, ".git")):
+            self.skipTest("SKIPPED: no cargo, no git, or no repository")
+        # As in a source archive: no repository says which files belong to it.
+        names = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], check=True, stdout=subprocess.PIPE).stdout.decode().split("\0")
+        for name in filter(lambda name: name and not name.startswith(("tests/", "docs/")), names):
+            os.makedirs(os.path.dirname(os.path.join(self.folder, name)), exist_ok=True)
+            shutil.copy2(os.path.join(ROOT, name), os.path.join(self.folder, name), follow_symlinks=False)
+        left = ["build/wheel-target/x", "target/x", ".nvcc/lib/x", "python/target/x", "python/package/fzgm/LICENSES.txt"]
+        left += ["python/package/fzgm/plugin/libh5fzgm.so", "python/package/fzgm/_fzgm.abi3.so", "python/package/fzgm/__pycache__/x.pyc"]
+        for name in left:
+            os.makedirs(os.path.dirname(os.path.join(self.folder, name)), exist_ok=True)
+            pathlib.Path(self.folder, name).write_text("left by a build\n", encoding="utf-8")
+        for manifest in ("Cargo.toml", "cli/Cargo.toml", "hdf5-filter/Cargo.toml", "libfzgm/Cargo.toml", "python/Cargo.toml"):
+            command = ["cargo", "package", "--list", "--allow-dirty", "--offline", "--manifest-path", os.path.join(self.folder, manifest)]
+            listed = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.decode().split()
+            self.assertIn("Cargo.toml", listed, manifest)
+            folder = os.path.dirname(manifest)
+            self.assertEqual([name for name in listed if os.path.join(folder, name) in left], [], manifest)
+
 
 if __name__ == "__main__":
     unittest.main()
