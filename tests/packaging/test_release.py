@@ -125,7 +125,7 @@ class Release(unittest.TestCase):
     def test_crates_have_no_files_of_builds(self):
         if shutil.which("cargo") is None or shutil.which("git") is None or not os.path.exists(os.path.join(ROOT, ".git")):
             self.skipTest("SKIPPED: no cargo, no git, or no repository")
-        # As in a source archive: no repository says which files belong to it.
+        # A source archive has no repository, which would tell cargo the files of a crate.
         names = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], check=True, stdout=subprocess.PIPE).stdout.decode().split("\0")
         for name in filter(lambda name: name and not name.startswith(("tests/", "docs/")), names):
             os.makedirs(os.path.dirname(os.path.join(self.folder, name)), exist_ok=True)
