@@ -58,6 +58,15 @@ class Release(unittest.TestCase):
         for manifest in ("cli", "hdf5-filter"):
             self.assertIn('fzgm = { version = "%s", path = ".."' % version(), read(manifest + "/Cargo.toml"), manifest)
 
+    def test_pages_of_a_version_with_a_date(self):
+        date = re.search(r"^## \[%s\] - (.*)$" % re.escape(version()), read("CHANGELOG.md"), re.M).group(1)
+        waiting = [page for page in ("SECURITY.md", "docs/files.md", "docs/stability.md") if "not released yet" in read(page)]
+        if date == "unreleased":
+            self.assertEqual(len(waiting), 3, "a page does not have the words that docs/releasing.md names")
+        else:
+            self.assertRegex(date, r"^\d{4}-\d\d-\d\d$")
+            self.assertEqual(waiting, [], "these pages say that the version is not released")
+
     def test_scripts_parse(self):
         for name in ("scripts/release.sh", "tests/packaging/release.sh", "tests/packaging/recipes.sh", "packaging/conda/build.sh"):
             subprocess.run(["bash", "-n", os.path.join(ROOT, name)], check=True)
