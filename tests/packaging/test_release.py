@@ -139,7 +139,7 @@ class Release(unittest.TestCase):
         for name in filter(lambda name: name and not name.startswith(("tests/", "docs/")), names):
             os.makedirs(os.path.dirname(os.path.join(self.folder, name)), exist_ok=True)
             shutil.copy2(os.path.join(ROOT, name), os.path.join(self.folder, name), follow_symlinks=False)
-        left = ["build/wheel-target/x", "target/x", ".nvcc/lib/x", "python/target/x", "python/package/fzgm/LICENSES.txt"]
+        left = ["build/wheel-target/x", "dist/x", "target/x", ".nvcc/lib/x", "python/target/x", "python/package/fzgm/LICENSES.txt"]
         left += ["python/package/fzgm/plugin/libh5fzgm.so", "python/package/fzgm/_fzgm.abi3.so", "python/package/fzgm/__pycache__/x.pyc"]
         for name in left:
             os.makedirs(os.path.dirname(os.path.join(self.folder, name)), exist_ok=True)
