@@ -87,7 +87,7 @@ def main(archive, folder, cargo_folder, environment, adios2):
     folder = pathlib.Path(folder).resolve()
     shutil.rmtree(folder, ignore_errors=True)
     channel(folder / "channel", stand_ins(folder, cargo_folder, environment, adios2))
-    os.environ["FZGM_ARCHIVE"] = archive
+    os.environ["FZGM_ARCHIVE"] = pathlib.Path(archive).resolve().as_uri()
     # Every setting of the test reaches the builds: optimizations are off.
     options = {"channels": [(folder / "channel").as_uri()], "output_dir": folder / "channel", "env_isolation": EnvironmentIsolation.NONE}
     recipe = Stage0Recipe.from_file(HERE.parent.parent / "packaging/conda/recipe.yaml")
