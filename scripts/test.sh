@@ -308,6 +308,7 @@ part_hdf5() {
   # Each has a folder of its own. The longest first.
   beside "the filter in programs in C" bash tests/hdf5/programs.sh hdf5-filter
   beside "the filter in h5py" "$python" tests/hdf5/test_h5py.py
+  beside "datasets of all releases" "$python" -B tests/hdf5/test_releases.py
   beside "tests of HDF5, netCDF, and hdf5plugin with the filter" bash tests/hdf5/upstream.sh "$python"
   beside "the filter in h5repack and h5dump" bash tests/hdf5/tools.sh "$python" "$built/fzgm"
   beside "the filter in netCDF" bash tests/hdf5/netcdf.sh "$python"

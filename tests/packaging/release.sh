@@ -4,12 +4,12 @@
 #
 #   tests/packaging/release.sh <folder with the files> [<root>,…]
 #
-# Roots: bare (a minimal Debian, no compiler), tools (with a C compiler, Python, and h5py of Debian), source (with Rust of this machine). recipes runs
-# the recipes of packaging/ on the source archive, on this machine.
+# Roots: bare (a minimal Debian, no compiler), tools (with a C compiler, Python, and h5py of Debian), wheel (the same system), source (with Rust of
+# this machine). recipes runs the recipes of packaging/ on the source archive, on this machine.
 . "$(dirname "$0")/../../scripts/lib.sh"
 out=$(realpath "$1")
 wanted=${2:-all}
-[ "$wanted" != all ] || wanted=bare,tools,source,recipes
+[ "$wanted" != all ] || wanted=bare,tools,wheel,source,recipes
 [ "$(id -u)" = 0 ] || die "needs root: chroot"
 need debootstrap debootstrap python3 python3
 mkdir -p build/chroots
@@ -117,10 +117,12 @@ root_bare() {
   done
 }
 
-# The quick start in C with both libraries, h5py and h5dump with the filter, numpy with the wheel.
+tools=(gcc libc6-dev pkg-config python3-h5py python3-venv hdf5-tools perl gdb)
+
+# The quick start in C with both libraries, h5py and h5dump with the filter.
 root_tools() {
   local file prefix
-  image tools gcc libc6-dev pkg-config python3-h5py python3-venv hdf5-tools perl gdb
+  image tools "${tools[@]}"
   fresh tools
   # The first program below the heading.
   awk '/^## C$/ { below = 1 } inside && /^```$/ { exit } inside { print } below && /^```c$/ { inside = 1 }' docs/quickstart.md >"$system/tmp/quickstart.c"
@@ -151,8 +153,6 @@ root_tools() {
     rm -rf "$system"/opt/*
   done
   removed "archives"
-
-  python_root
 }
 
 h5py='
@@ -166,9 +166,11 @@ with h5py.File("/tmp/t.h5") as file:
 '
 
 # The wheel in an environment, without a network inside: pip of this machine fetches numpy and h5py.
-python_root() {
+root_wheel() {
   [ -d "$out/python" ] || { printf 'SKIPPED: the wheel (%s has no folder python)\n' "$out"; return 0; }
   local wheels=$place/wheels wheel
+  image tools "${tools[@]}"
+  fresh tools
   wheel=$(ls "$out"/python/*.whl)
   mkdir -p "$wheels"
   python3 -m pip download --quiet --only-binary :all: --python-version 3.11 --dest "$wheels" numpy h5py
@@ -200,11 +202,13 @@ root_source() {
   mount --bind -o ro "$folder" "$system/opt/rust"
   mount --bind -o ro "${CARGO_HOME:-$HOME/.cargo}/registry" "$system/root/.cargo/registry"
   cp /etc/resolv.conf "$system/etc/"
-  cp "$out"/fzgm-[0-9.]*.tar.gz "$out"/python/fzgm-*.tar.gz "$out"/crates/*.crate "$system/tmp/in/" 2>/dev/null || true
+  # The source distribution of Python has the same name.
+  cp "$out/$(basename "$out").tar.gz" "$system/tmp/in/"
   cp tests/c/twenty.c "$system/tmp/"
+  field
   listing >"$place/before"
   local rust="export PATH=\$PATH:/opt/rust/bin FZGM_CUDA=off CARGO_NET_OFFLINE=true CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1"
-  try "the source archive by CMake" inside sh -c "$rust; cd /tmp && tar xzf \$(ls in/fzgm-*.tar.gz | grep -v linux | head -n 1) && cmake -S fzgm-* -B b -DFZGM_BUILD_HDF5=ON && \
+  try "the source archive by CMake" inside sh -c "$rust; cd /tmp && tar xzf in/fzgm-*.tar.gz && cmake -S fzgm-* -B b -DFZGM_BUILD_HDF5=ON && \
     cmake --build b && cmake --install b && gcc twenty.c -I/usr/local/include -L/usr/local/lib -lfzgm -Wl,-rpath,/usr/local/lib -o twenty && ./twenty"
   try "uninstall" inside cmake --build /tmp/b --target uninstall
   inside find /usr/local -depth -type d -empty -delete
@@ -213,6 +217,46 @@ root_source() {
   grep -v ^./usr/local "$place/before" | diff - "$place/after" || fail "uninstall leaves files"
   [ -z "$(inside find /usr/local -type f)" ] || fail "uninstall leaves files in /usr/local"
   ok "source archive: nothing is left"
+  crates_root "$rust"
+  sdist_root "$rust"
+}
+
+# crates_root <settings of Rust>: the command line and the filter from their archives, which find the crate fzgm in its archive.
+crates_root() {
+  [ -d "$out/crates" ] || { printf 'SKIPPED: the crates (%s has no folder crates)\n' "$out"; return 0; }
+  local file version=${out##*/fzgm-}
+  mkdir -p "$system/tmp/crates"
+  for file in "$out"/crates/*.crate; do tar -C "$system/tmp/crates" --no-same-owner -xzf "$file"; done
+  local patch="--config 'patch.crates-io.fzgm.path=\"/tmp/crates/fzgm-$version\"'"
+  try "cargo install of the crate fzgm-cli" inside sh -c "$1; CARGO_TARGET_DIR=/tmp/ct cargo install --quiet --root /tmp/cli --path /tmp/crates/fzgm-cli-$version $patch"
+  try "its command line" command_line /tmp/cli/bin/fzgm
+  try "the crate fzgm-hdf5" inside sh -c "$1; cd /tmp/crates/fzgm-hdf5-$version && CARGO_TARGET_DIR=/tmp/ct cargo build --quiet --release $patch && ls -l /tmp/ct/release/libh5fzgm.so"
+  try "cargo uninstall" inside sh -c "$1; cargo uninstall --root /tmp/cli fzgm-cli"
+  [ -z "$(find "$system/tmp/cli" -type f ! -name '.crates*')" ] || fail "cargo uninstall leaves files"
+  ok "crates: nothing is left"
+}
+
+# sdist_root <settings of Rust>: the source distribution by pip, with wheels of what it needs.
+sdist_root() {
+  [ -d "$out/python" ] || { printf 'SKIPPED: the source distribution (%s has no folder python)\n' "$out"; return 0; }
+  local wheels=$place/sdist-wheels sdist
+  sdist=$(ls "$out"/python/*.tar.gz)
+  mkdir -p "$wheels" "$system/tmp/sdist"
+  python3 -m pip download --quiet --only-binary :all: --python-version 3.11 --dest "$wheels" 'maturin>=1.7,<2' numpy
+  cp "$wheels"/*.whl "$sdist" "$system/tmp/sdist/"
+  inside python3 -m venv /tmp/venv
+  (cd "$system/tmp/venv" && find . | sort) >"$place/venv-before"
+  try "pip install of the source distribution ($(kib "$sdist") KiB)" \
+    inside sh -c "$1; /tmp/venv/bin/pip install --quiet --no-compile --no-index --find-links /tmp/sdist /tmp/sdist/fzgm-*.tar.gz"
+  try "numpy with it" inside /tmp/venv/bin/python -c '
+import fzgm, numpy as np
+x = np.random.default_rng(1).normal(size=(200, 300)).cumsum(-1).astype("f4")
+assert fzgm.compare(x, fzgm.decompress(fzgm.compress(x, error_bound=1e-3, preset="high")), error_bound=1e-3).kept
+'
+  try "pip uninstall" inside /tmp/venv/bin/pip uninstall --quiet -y fzgm numpy
+  (cd "$system/tmp/venv" && find . | sort) >"$place/venv-after"
+  diff "$place/venv-before" "$place/venv-after" || fail "pip uninstall leaves files"
+  ok "source distribution: nothing is left"
 }
 
 root_recipes() { bash tests/packaging/recipes.sh "$out/$(basename "$out").tar.gz"; }

@@ -144,8 +144,10 @@ class Recipes(unittest.TestCase):
         options = set(re.findall(r"-D(FZGM_\w+)", script))
         self.assertLess(options, cmake_options())
         for output in recipe["outputs"]:
-            name, part = output["build"]["script"].split()
-            self.assertTrue(os.path.isfile(os.path.join(ROOT, "packaging/conda", name)))
+            # A script is a command: rattler-build neither searches for a file nor adds the folder of the recipe to PATH.
+            shell, name, part = output["build"]["script"].split()
+            self.assertEqual((shell, name), ("bash", "$RECIPE_DIR/build.sh"))
+            self.assertTrue(os.path.isfile(os.path.join(ROOT, "packaging/conda/build.sh")))
             self.assertIn("\n  %s) " % part, script)
             for test in output.get("tests", []):
                 for file in test.get("files", {}).get("source", []):

@@ -58,6 +58,15 @@ class Release(unittest.TestCase):
         for manifest in ("cli", "hdf5-filter"):
             self.assertIn('fzgm = { version = "%s", path = ".."' % version(), read(manifest + "/Cargo.toml"), manifest)
 
+    def test_pages_of_a_version_with_a_date(self):
+        date = re.search(r"^## \[%s\] - (.*)$" % re.escape(version()), read("CHANGELOG.md"), re.M).group(1)
+        waiting = [page for page in ("SECURITY.md", "docs/files.md", "docs/stability.md") if "not released yet" in read(page)]
+        if date == "unreleased":
+            self.assertEqual(len(waiting), 3, "a page does not have the words that docs/releasing.md names")
+        else:
+            self.assertRegex(date, r"^\d{4}-\d\d-\d\d$")
+            self.assertEqual(waiting, [], "these pages say that the version is not released")
+
     def test_scripts_parse(self):
         for name in ("scripts/release.sh", "tests/packaging/release.sh", "tests/packaging/recipes.sh", "packaging/conda/build.sh"):
             subprocess.run(["bash", "-n", os.path.join(ROOT, name)], check=True)
@@ -121,6 +130,26 @@ class Release(unittest.TestCase):
         for component in components.values():
             if "hashes" in component:
                 self.assertRegex(text, r"(?m)^=+\n%s %s, " % (re.escape(component["name"]), re.escape(component["version"])))
+
+    def test_crates_have_no_files_of_builds(self):
+        if shutil.which("cargo") is None or shutil.which("git") is None or not os.path.exists(os.path.join(ROOT, ".git")):
+            self.skipTest("SKIPPED: no cargo, no git, or no repository")
+        # A source archive has no repository, which would tell cargo the files of a crate.
+        names = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], check=True, stdout=subprocess.PIPE).stdout.decode().split("\0")
+        for name in filter(lambda name: name and not name.startswith(("tests/", "docs/")), names):
+            os.makedirs(os.path.dirname(os.path.join(self.folder, name)), exist_ok=True)
+            shutil.copy2(os.path.join(ROOT, name), os.path.join(self.folder, name), follow_symlinks=False)
+        left = ["build/wheel-target/x", "dist/x", "target/x", ".nvcc/lib/x", "python/target/x", "python/package/fzgm/LICENSES.txt"]
+        left += ["python/package/fzgm/plugin/libh5fzgm.so", "python/package/fzgm/_fzgm.abi3.so", "python/package/fzgm/__pycache__/x.pyc"]
+        for name in left:
+            os.makedirs(os.path.dirname(os.path.join(self.folder, name)), exist_ok=True)
+            pathlib.Path(self.folder, name).write_text("left by a build\n", encoding="utf-8")
+        for manifest in ("Cargo.toml", "cli/Cargo.toml", "hdf5-filter/Cargo.toml", "libfzgm/Cargo.toml", "python/Cargo.toml"):
+            command = ["cargo", "package", "--list", "--allow-dirty", "--offline", "--manifest-path", os.path.join(self.folder, manifest)]
+            listed = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.decode().split()
+            self.assertIn("Cargo.toml", listed, manifest)
+            folder = os.path.dirname(manifest)
+            self.assertEqual([name for name in listed if os.path.join(folder, name) in left], [], manifest)
 
 
 if __name__ == "__main__":

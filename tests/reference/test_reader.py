@@ -22,6 +22,7 @@ from contextlib import redirect_stdout
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import file_reader  # noqa: E402
 import fzm_reader as reader  # noqa: E402
 from fzm_reader import FormatError, Generation, Limits  # noqa: E402
 
@@ -257,16 +258,45 @@ class Golden(unittest.TestCase):
 
 
 class Releases(unittest.TestCase):
+    FOLDERS = sorted(pathlib.Path(GOLDEN, "releases").iterdir())
+
+    def each(self, folder, files, index, decode):
+        data, at = (folder / files).read_bytes(), 0
+        for line in (folder / index).read_text().splitlines():
+            name, length, _, _, crc = line.split("\t")
+            with self.subTest(f"{folder.name}: {name}"):
+                self.assertEqual(f"{zlib.crc32(decode(data[at:at + int(length)])):08x}", crc)
+            at += int(length)
+        self.assertEqual(at, len(data))
+
     def test_every_container(self):
-        for folder in sorted(pathlib.Path(GOLDEN, "releases").iterdir()):
-            data, at = (folder / "containers.bin").read_bytes(), 0
-            for line in (folder / "index.tsv").read_text().splitlines():
-                name, length, _, _, crc = line.split("\t")
-                with self.subTest(f"{folder.name}: {name}"):
-                    restored = reader.decode(data[at:at + int(length)])
-                    self.assertEqual(f"{zlib.crc32(restored):08x}", crc)
-                at += int(length)
-            self.assertEqual(at, len(data))
+        for folder in self.FOLDERS:
+            self.each(folder, "containers.bin", "index.tsv", reader.decode)
+
+    def test_every_slab_file(self):
+        for folder in self.FOLDERS:
+            self.each(folder, "slabs.bin", "slabs.tsv", file_reader.slab_file)
+
+    def test_every_series(self):
+        types = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64")
+        for folder in self.FOLDERS:
+            steps = file_reader.series((folder / "series.bin").read_bytes())
+            restored = [f"{name}\t{types[dtype]}\t{'x'.join(map(str, dims))}\t{zlib.crc32(values):08x}" for name, dtype, dims, values in steps]
+            self.assertEqual(restored, (folder / "series.tsv").read_text(encoding="utf-8").splitlines())
+
+    def test_damage_of_a_slab_file(self):
+        folder = self.FOLDERS[0]
+        length = int((folder / "slabs.tsv").read_text().split("\t")[1])
+        good = (folder / "slabs.bin").read_bytes()[:length]
+        for damaged in (good[:-1], good[:20] + b"x" + good[21:], good[:48] + bytes(8) + good[56:], good[:-32], good[:-32] + good[-64:]):
+            with self.assertRaises((FormatError, struct.error)):
+                file_reader.slab_file(damaged)
+
+    def test_damage_of_a_series(self):
+        good = (self.FOLDERS[0] / "series.bin").read_bytes()
+        for damaged in (good[:-1], b"FZS3" + good[4:], good[:60] + b"x" + good[61:], good + bytes(32)):
+            with self.assertRaises((FormatError, struct.error)):
+                file_reader.series(damaged)
 
 
 class Vectors(unittest.TestCase):

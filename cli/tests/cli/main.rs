@@ -10,6 +10,7 @@ mod failures;
 mod fills;
 mod fixture;
 mod hdf5;
+mod keys;
 mod numpy;
 mod page;
 mod pictures;

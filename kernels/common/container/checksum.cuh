@@ -7,8 +7,9 @@
 namespace fz {
 constexpr uint32_t POLYNOMIAL = 0xedb88320u;  // bit 31 is the coefficient of x^0
 constexpr uint32_t ONE = 1u << 31;
-// x^(8 2^k). The powers of x repeat after 2^32 - 1.
-__constant__ const uint32_t POWERS[32] = {
+// x^(8 2^k). The powers of x repeat after 2^32 - 1. Not const: nvcc adds a hash of the folder to the name of a constant, and a
+// build in another folder would have other bytes.
+__constant__ uint32_t POWERS[32] = {
     0x00800000u, 0x00008000u, 0xedb88320u, 0xb1e6b092u, 0xa06a2517u, 0xed627daeu, 0x88d14467u, 0xd7bbfe6au,
     0xec447f11u, 0x8e7ea170u, 0x6427800eu, 0x4d47bae0u, 0x09fe548fu, 0x83852d0fu, 0x30362f1au, 0x7b5a9cc3u,
     0x31fec169u, 0x9fec022au, 0x6c8dedc4u, 0x15d6874du, 0x5fde7a4eu, 0xbad90e37u, 0x2e4e5eefu, 0x4eaba214u,
