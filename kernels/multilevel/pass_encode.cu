@@ -10,7 +10,7 @@ template <class T> struct EncoderRoom {
   static constexpr uint32_t WARPS = ENCODER_PASS_BYTES / 32 / sizeof(T);
   union {
     EncoderRoomOfWarp<T> warps[WARPS];
-    WideZeros zeros[WARPS];
+    Columns<T> columns;
   };
   BlockCounts counts;
   Coder<T> coder;
@@ -49,7 +49,7 @@ template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoo
     const uint8_t* source = address(input(a, 0));
     if (WideEncoder<T>::fits(shape, s, source)) {
       const WideEncoder<T> wide = {shape, s, Known<T>(buffers, shape, level), reinterpret_cast<const T*>(source), room.coder, Keeper(memory, s.first_point), memory.masks + s.first_batch};
-      WideCounts own(counts, room.zeros[threadIdx.x >> 5]);
+      WideCounts own(counts, room.columns);
       if (stencil == 8) encode_wide<8, LINES>(wide, own, finer);
       else if (stencil == 6) encode_wide<6, LINES>(wide, own, finer);
       else if (stencil == 4) encode_wide<4, LINES>(wide, own, finer);

@@ -17,11 +17,8 @@ template <class T> struct Four {
 FZ_DEV Four<float> load_four(const float* p) { return *reinterpret_cast<const Four<float>*>(p); }
 FZ_DEV void store_four(float* p, float a, float b, float c, float d) { *reinterpret_cast<Four<float>*>(p) = {{a, b, c, d}}; }
 FZ_DEV void store_two(uint16_t* p, uint32_t a, uint32_t b) { *reinterpret_cast<uint2*>(p) = make_uint2(a, b); }
-// Adds 1 to a counter, or `other` to another one.
-FZ_DEV void count(uint32_t* a, bool first, uint32_t* b, uint32_t other) {
-  if (first) atomicAdd(a, 1u);
-  else atomicAdd(b, other);
-}
+// Adds to the counter that is `words` behind another one in shared memory.
+FZ_DEV void count(const Shared<uint32_t>& from, uint32_t words, uint32_t n) { atomicAdd(&*from + words, n); }
 #else
 // The compiler would split these accesses.
 FZ_DEV Four<float> load_four(const float* p) {
@@ -35,58 +32,55 @@ FZ_DEV void store_four(float* p, float a, float b, float c, float d) {
 FZ_DEV void store_two(uint16_t* p, uint32_t a, uint32_t b) {
   asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)), "r"(a), "r"(b) : "memory");
 }
-// Adds 1 to a counter in shared memory, or `other` to another one, without branches.
-FZ_DEV void count(uint32_t* a, bool first, uint32_t* b, uint32_t other) {
-  const uint32_t of_a = (uint32_t)__cvta_generic_to_shared(a), of_b = (uint32_t)__cvta_generic_to_shared(b);
-  asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(first ? of_a : of_b), "r"(first ? 1u : other) : "memory");
+FZ_DEV void count(const Shared<uint32_t>& from, uint32_t words, uint32_t n) {
+  asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(from.at + 4 * words), "r"(n) : "memory");
 }
 #endif
 
-// Counters of token 0 in shared memory: those of quiet steps in the high half. Each lane has its own, because most points have
-// token 0.
-struct WideZeros {
-  uint32_t of[CONTEXTS * 32];
+// Counters of a block in shared memory, for usual contexts and tokens below 16, and for token 0 of quiet steps. Each lane has a column,
+// so that lanes do not add to the same bank.
+constexpr uint32_t SHORT_TOKENS = 16, COLUMN_TOKENS = SHORT_TOKENS + 1, COLUMN_CONTEXTS = FILL1;
+template <class T> struct Columns {
+  uint32_t of[COLUMN_CONTEXTS * COLUMN_TOKENS * 32];
 };
+template <> struct Columns<double> {};
 struct WideCounts {
+  typedef Columns<float> Of;
   BlockCounts& block;
-  const Shared<uint32_t> zeros;
-  // The lanes of the octet; sums of this lane, and the additions to its counters.
-  uint32_t octet, busy, raw, added;
-  FZ_DEV WideCounts(BlockCounts& of, WideZeros& own) : block(of), zeros(own.of[threadIdx.x & 31]), octet(kept(0xffu << (threadIdx.x & 24))), busy(0), raw(0), added(0) {
-#pragma unroll 1
-    for (uint32_t c = 0; c < CONTEXTS; c++) of_lane(c) = 0;
+  const Shared<uint32_t> column;
+  // The lanes of the octet, and sums of this lane.
+  uint32_t octet, busy, raw;
+  FZ_DEV WideCounts(BlockCounts& counts, Of& of) : block(counts), column(of.of[threadIdx.x & 31]), octet(kept(0xffu << (threadIdx.x & 24))), busy(0), raw(0) {
+    for (uint32_t i = threadIdx.x; i < sizeof of / 16; i += blockDim.x) reinterpret_cast<uint4*>(of.of)[i] = make_uint4(0, 0, 0, 0);
+    __syncthreads();
   }
-  FZ_DEV uint32_t& of_lane(uint32_t context) const { return (&*zeros)[32 * context]; }
-  // Counts the tokens of four points; `some` are the lanes that have another token than 0. Returns whether the step has one.
-  FZ_DEV bool add(const uint32_t (&token)[WIDE], const uint32_t (&context)[WIDE], uint32_t some, bool live) {
-    const bool is_busy = (some & octet) != 0;
-    if (live) {
+  // Counts four short tokens of a lane.
+  FZ_DEV void add(const uint32_t (&token)[WIDE], const uint32_t (&context)[WIDE], bool is_busy, bool live) const {
+    const Shared<uint32_t> of(is_busy ? (&*column)[0] : (&*column)[32 * SHORT_TOKENS]);
 #pragma unroll
-      for (uint32_t j = 0; j < WIDE; j++) count(&block.of[context[j] * SYMBOLS + token[j]], token[j] != 0, &of_lane(context[j]), is_busy ? 1u : 1u << 16);
+    for (uint32_t j = 0; j < WIDE; j++) count(of, 32 * (context[j] * COLUMN_TOKENS + token[j]), live ? 1 : 0);
+  }
+  // The same for any tokens, which are in the low bits of `own`.
+  FZ_DEV void add_any(const uint32_t (&own)[WIDE], const uint32_t (&context)[WIDE], bool is_busy, bool live) const {
+#pragma unroll
+    for (uint32_t j = 0; j < WIDE; j++) {
+      const uint32_t token = own[j] & (SYMBOLS - 1);
+      const bool is_usual = token < SHORT_TOKENS && context[j] < COLUMN_CONTEXTS;
+      uint32_t* usual = &*column + 32 * (context[j] * COLUMN_TOKENS + (is_busy ? token : SHORT_TOKENS));
+      count(Shared<uint32_t>(is_usual ? *usual : is_busy ? block.of[context[j] * SYMBOLS + token] : block.quiet[context[j]]), 0, live ? 1 : 0);
     }
-    return is_busy;
   }
-  FZ_DEV void empty() {
-#pragma unroll 1
-    for (uint32_t c = 0; c < CONTEXTS; c++) {
-      const uint32_t n = of_lane(c), some = __reduce_add_sync(ALL, n & 0xffff), quiet = __reduce_add_sync(ALL, n >> 16);
-      of_lane(c) = 0;
-      if ((threadIdx.x & 31) != 0) continue;
-      if (some) atomicAdd(&block.of[c * SYMBOLS], some);
-      if (quiet) atomicAdd(&block.quiet[c], quiet);
-    }
-    added = 0;
-  }
-  // Behind a batch of each octet.
-  FZ_DEV void note() {
-    added += WIDE * BATCH;
-    if (added > 0xffff - WIDE * BATCH) empty();
-  }
+  // All threads of the block must call the function.
   FZ_DEV void finish() {
-    empty();
     block.add_raw(raw);
-    const uint32_t sum = __reduce_add_sync(ALL, busy);
-    if (sum && (threadIdx.x & 31) == 0) atomicAdd(&block.busy, sum);
+    const uint32_t lane = threadIdx.x & 31, sum = __reduce_add_sync(ALL, busy);
+    if (sum && lane == 0) atomicAdd(&block.busy, sum);
+    __syncthreads();
+#pragma unroll 4
+    for (uint32_t row = threadIdx.x >> 5; row < COLUMN_CONTEXTS * COLUMN_TOKENS; row += blockDim.x >> 5) {
+      const uint32_t n = __reduce_add_sync(ALL, (&*column)[32 * row]), context = row / COLUMN_TOKENS, token = row % COLUMN_TOKENS;
+      if (n && lane == 0) atomicAdd(token < SHORT_TOKENS ? &block.of[context * SYMBOLS + token] : &block.quiet[context], n);
+    }
   }
 };
 
@@ -120,12 +114,14 @@ template <class T> struct WideEncoder {
   }
   FZ_DEV static uint32_t warp() { return (blockIdx.x * blockDim.x + threadIdx.x) >> 5; }
   FZ_DEV static uint32_t warps() { return gridDim.x * (blockDim.x >> 5); }
+  // The first of the units of a warp.
+  FZ_DEV static uint32_t share(uint32_t units, uint32_t of) { return uniform((uint32_t)((uint64_t)units * of / warps())); }
 
   // Codes four points of each lane. `tap(k, j)` is tap k of point j, from -7s to 7s, and `ends(g)` changes the predictions of points
-  // that lack taps. The first point has `left` and `right` points on its sides; those of the next points differ by `along`. `at` is the
+  // that lack taps. The first point has `left` and `right` points on its sides; those of the next points differ by `along`. `to` is the
   // place of the first code. Returns whether the step has a token other than 0.
   template <int STENCIL, class Tap, class Ends>
-  FZ_DEV bool code(WideCounts& own, bool live, uint32_t at, const T (&x)[WIDE], T (&restored)[WIDE], uint32_t left, uint32_t right, uint32_t along, Tap tap, Ends ends) const {
+  FZ_DEV bool code(WideCounts& own, bool live, uint16_t* to, const T (&x)[WIDE], T (&restored)[WIDE], uint32_t left, uint32_t right, uint32_t along, Tap tap, Ends ends) const {
     const Predictor<T>& of = coder.of;
     T p[WIDE];
     uint32_t u[WIDE], context[WIDE];
@@ -151,13 +147,13 @@ template <class T> struct WideEncoder {
       restored[j] = N::fma(q, of.step, p[j]);
       u[j] = zigzag(magic_integer(sum));
       // Without branches.
-      usual &= (N::abs(x[j] - restored[j]) < coder.bound) & of.is_bounded(x[j]) & (N::abs(q) < T(MOST_QUOTIENT));
+      usual &= (N::abs(x[j] - restored[j]) < coder.bound) & of.is_bounded(x[j]);
     }
-    uint32_t token[WIDE], raw[WIDE];
-#pragma unroll
-    for (uint32_t j = 0; j < WIDE; j++) raw[j] = 0;
-    if (__any_sync(ALL, !usual || (u[0] | u[1] | u[2] | u[3]) >= 16)) {
-      if (!usual) {
+    // Lanes without points may have any codes.
+    const bool any = __any_sync(ALL, !usual || (u[0] | u[1] | u[2] | u[3]) >= SHORT_TOKENS);
+    if (any) {
+      // Magnitudes of quotients from 2^20 on have codes from 2^21 - 1 on, also where the sum with the large number has lost bits.
+      if (!usual || max(max(u[0], u[1]), max(u[2], u[3])) >= CODES - 1) {
 #pragma unroll
         for (uint32_t j = 0; j < WIDE; j++) {
           const Point<T> r = point_apart(&coder, STENCIL, left + j * along, right - j * along, x[j], tap(0, j), tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), tap(7, j));
@@ -166,27 +162,31 @@ template <class T> struct WideEncoder {
           context[j] = r.context;
         }
       }
-#pragma unroll
-      for (uint32_t j = 0; j < WIDE; j++) {
-        const Token t = token_of(u[j]);
-        raw[j] = t.bits ? u[j] & ((1u << t.bits) - 1) : 0;
-        if (live && t.bits > KEPT_BITS) keeper.more[at + j] = (uint16_t)(raw[j] >> KEPT_BITS);
-        if (live) own.raw += t.token == EXACT ? N::BITS : t.bits;
-        token[j] = t.token;
-        raw[j] = (raw[j] & ((1u << KEPT_BITS) - 1)) << 10;
-      }
-    } else {
-#pragma unroll
-      for (uint32_t j = 0; j < WIDE; j++) token[j] = u[j];
+      own.raw += shorten(u, to, live);
     }
-    if (live) {
-      uint32_t kept[WIDE];
+    if (live) store_two(to, u[0] + (context[0] << 6) + ((u[1] + (context[1] << 6)) << 16), u[2] + (context[2] << 6) + ((u[3] + (context[3] << 6)) << 16));
+    const bool is_busy = (__ballot_sync(ALL, live && (u[0] | u[1] | u[2] | u[3]) != 0) & own.octet) != 0;
+    if (any) own.add_any(u, context, is_busy, live);
+    else own.add(u, context, is_busy, live);
+    return is_busy;
+  }
+  // Replaces codes by tokens with those raw bits that are kept with them. Returns the number of raw bits.
+  FZ_DEV uint32_t shorten(uint32_t (&u)[WIDE], const uint16_t* to, bool live) const {
+    uint32_t all = 0, lengthy = 0;
 #pragma unroll
-      for (uint32_t j = 0; j < WIDE; j++) kept[j] = token[j] + (context[j] << 6) + raw[j];
-      store_two(keeper.kept + at, kept[0] + (kept[1] << 16), kept[2] + (kept[3] << 16));
+    for (uint32_t j = 0; j < WIDE; j++) lengthy |= u[j] >= SHORT_TOKENS ? 1u << j : 0;
+    if (!live) return 0;
+#pragma unroll 1
+    for (; lengthy; lengthy &= lengthy - 1) {
+      const uint32_t at = __ffs((int)lengthy) - 1, v = at < 2 ? at == 0 ? u[0] : u[1] : at == 2 ? u[2] : u[3];
+      const Token t = token_of(v);
+      const uint32_t raw = t.bits ? v & ((1u << t.bits) - 1) : 0, own = t.token | (raw & ((1u << KEPT_BITS) - 1)) << 10;
+      if (t.bits > KEPT_BITS) keeper.more[to - keeper.kept + at] = (uint16_t)(raw >> KEPT_BITS);
+      all += t.token == EXACT ? N::BITS : t.bits;
+#pragma unroll
+      for (uint32_t j = 0; j < WIDE; j++) u[j] = j == at ? own : u[j];
     }
-    const bool some = live && (token[0] | token[1] | token[2] | token[3]) != 0;
-    return own.add(token, context, __ballot_sync(ALL, some), live);
+    return all;
   }
 
   // Values at points that are `apart` elements apart.
@@ -204,7 +204,7 @@ template <class T> struct WideEncoder {
   template <int STENCIL> FZ_DEV void lines(WideCounts& own) const {
     constexpr int BEFORE = STENCIL < 4 ? 1 : STENCIL / 2 - 1, TAPS = STENCIL < 4 ? 4 : STENCIL;
     const uint32_t lane = threadIdx.x & 31, count = s.batches / s.per_line, points = s.known, along = s.along, spacing = 2u << (s.level - 1);
-    const uint32_t units = (count + WIDE - 1) / WIDE * s.per_line, begin = (uint32_t)((uint64_t)units * warp() / warps()), end = (uint32_t)((uint64_t)units * (warp() + 1) / warps());
+    const uint32_t units = (count + WIDE - 1) / WIDE * s.per_line, begin = share(units, warp()), end = share(units, warp() + 1);
     uint32_t unit = begin;
 #pragma unroll 1
     while (unit < end) {
@@ -226,7 +226,7 @@ template <class T> struct WideEncoder {
       const uint8_t* tap_at = reinterpret_cast<const uint8_t*>(line.even + (uint64_t)min(from + TAPS - BEFORE, points - 1) * line.apart);
       uint8_t* odd_at = reinterpret_cast<uint8_t*>(line.odd + (uint64_t)from * line.apart);
       const uint32_t next_values = line.next_element * (uint32_t)sizeof(T), apart = line.apart * (uint32_t)sizeof(T);
-      uint32_t code_at = line.code + from * line.next_code;
+      uint16_t* code_at = keeper.kept + line.code + from * line.next_code;
       Four<T> ahead = values(reinterpret_cast<const T*>(values_at), spacing, 0);
 #pragma unroll 1
       for (uint32_t batch = first; batch < stop; batch++) {
@@ -264,7 +264,6 @@ template <class T> struct WideEncoder {
           masks[number * s.per_line + batch] = (uint8_t)mask;
           own.busy += __popc(mask);
         }
-        own.note();
       }
       unit += stop - first;
     }
@@ -272,50 +271,56 @@ template <class T> struct WideEncoder {
 
   // A pass over x. A warp codes consecutive batches of two groups of four steps. `finer`: the known points of the level below, or null.
   template <int STENCIL> FZ_DEV void rows(WideCounts& own, const Known<T>& finer) const {
-    const uint32_t lane = threadIdx.x & 31, width = s.points[0], spacing = 1u << (s.level - 1);
-    const uint32_t begin = (uint32_t)((uint64_t)s.batches * warp() / warps()), end = (uint32_t)((uint64_t)s.batches * (warp() + 1) / warps());
-    if (begin >= end) return;
+    const uint32_t lane = threadIdx.x & 31, width = s.points[0], rows = s.points[1], spacing = 1u << (s.level - 1);
+    const uint32_t begin = share(s.batches, warp()), end = share(s.batches, warp() + 1);
     const uint32_t per_y = (shape.has(1) ? spacing : 1) * shape.n[0], per_z = (shape.has(2) ? spacing : 1) * shape.n[0] * shape.n[1];
-    const uint32_t to_y = (shape.has(1) ? 2 : 1) * finer.length, to_z = (shape.has(2) ? 2 : 1) * finer.length * finer.rows, last = s.count - WIDE;
-    // The place of the group that is loaded next, and its row.
-    uint32_t at = begin * BATCH * STEP + lane * WIDE, y = at / width, x0 = at - y * width, z = y / s.points[1];
-    y -= z * s.points[1];
+    const uint32_t to_y = (shape.has(1) ? 2 : 1) * finer.length, to_z = (shape.has(2) ? 2 : 1) * finer.length * finer.rows;
+    // The place of the group that is loaded next: its step in a row, and its row. Then what is added for the next group.
+    const uint32_t step = begin * BATCH + lane / OCTET, row = step / s.strips;
+    uint32_t x0 = (step - row * s.strips) * STEP + lane % OCTET * WIDE, z = row / rows, y = row - z * rows;
+    const uint32_t more_x = WIDE % s.strips * STEP, more = WIDE / s.strips, more_z = more / rows, more_y = more - more_z * rows;
+    const uint32_t place = begin * BATCH * STEP + lane * WIDE;
+    // Loads of taps that do not exist are within the memory of the call.
+    const T* taps_at = known.at + place;
+    uint16_t* code_at = keeper.kept + place;
+    int left = (int)(s.count - place);
     Four<T> taps_ahead[3], ahead;
     auto load = [&]() {
-      const T* from = known.at + min(at, last);
-      taps_ahead[0] = load_four(at < WIDE ? from : from - WIDE);
-      taps_ahead[1] = load_four(from);
-      taps_ahead[2] = load_four(at >= last ? from : from + WIDE);
-      ahead = values(source + (at <= last ? z * per_z + y * per_y + 2 * x0 * spacing : 0), 2 * spacing, spacing);
-    };
-    auto advance = [&]() {
-      at += WIDE * STEP;
-      x0 += WIDE * STEP;
-      while (x0 >= width) {
-        x0 -= width;
-        if (++y == s.points[1]) {
-          y = 0;
-          z++;
-        }
-      }
+      taps_ahead[0] = load_four(taps_at - WIDE);
+      taps_ahead[1] = load_four(taps_at);
+      taps_ahead[2] = load_four(taps_at + WIDE);
+      ahead = values(source + (left > 0 ? z * per_z + y * per_y + 2 * x0 * spacing : 0), 2 * spacing, spacing);
     };
     load();
 #pragma unroll 1
     for (uint32_t batch = begin; batch < end; batch++) {
       uint32_t mask = 0;
-#pragma unroll 1
+#pragma unroll
       for (uint32_t half = 0; half < BATCH; half += WIDE) {
-        const bool live = at <= last, is_first = x0 == 0, is_last = x0 + WIDE == width;
-        const uint32_t now = at, column = x0, to = finer.at == nullptr ? 0 : z * to_z + y * to_y + 2 * x0;
+        const bool live = left > 0, is_first = x0 == 0, is_last = x0 + WIDE == width;
+        const uint32_t column = x0;
+        T* to = finer.at == nullptr ? nullptr : finer.at + z * to_z + y * to_y + 2 * x0;
         const Four<T> x = ahead, before = taps_ahead[0], own_taps = taps_ahead[1], behind = taps_ahead[2];
-        advance();
+        x0 += more_x;
+        y += more_y;
+        z += more_z;
+        if (x0 >= width) {
+          x0 -= width;
+          y++;
+        }
+        if (y >= rows) {
+          y -= rows;
+          z++;
+        }
+        left -= (int)(WIDE * STEP);
+        taps_at += WIDE * STEP;
         load();
         auto tap = [&](int k, uint32_t j) -> T {
           const int i = k + (int)j - 3;
           return i < 0 ? before.at[i < 0 ? i + 4 : 0] : i < 4 ? own_taps.at[i < 0 || i > 3 ? 0 : i] : behind.at[i < 4 || i > 7 ? 0 : i - 4];
         };
         T restored[WIDE];
-        const bool busy = code<STENCIL>(own, live, now, x.at, restored, column + 1, width - column - 1, 1, tap, [&](Guess<T>(&g)[WIDE]) {
+        const bool busy = code<STENCIL>(own, live, code_at, x.at, restored, column + 1, width - column - 1, 1, tap, [&](Guess<T>(&g)[WIDE]) {
           if (!__any_sync(ALL, is_first || is_last)) return;
 #pragma unroll
           for (uint32_t j = 0; j < WIDE; j++) {
@@ -325,19 +330,18 @@ template <class T> struct WideEncoder {
             g[j].v = is_first ? left.v : is_last ? right.v : g[j].v;
           }
         });
-        const uint32_t all = __ballot_sync(ALL, busy);
-#pragma unroll
-        for (uint32_t k = 0; k < WIDE; k++) mask |= (all >> (k * OCTET) & 1) << (half + k);
-        if (finer.at != nullptr && live) {
-          store_four(finer.at + to, own_taps.at[0], restored[0], own_taps.at[1], restored[1]);
-          store_four(finer.at + to + WIDE, own_taps.at[2], restored[2], own_taps.at[3], restored[3]);
+        code_at += WIDE * STEP;
+        // The first lane of each octet has the bit of its step.
+        mask |= ((__ballot_sync(ALL, busy) & 0x01010101) * 0x01020408 >> 24 & 15) << half;
+        if (to != nullptr && live) {
+          store_four(to, own_taps.at[0], restored[0], own_taps.at[1], restored[1]);
+          store_four(to + WIDE, own_taps.at[2], restored[2], own_taps.at[3], restored[3]);
         }
       }
       if (lane == 0) {
         masks[batch] = (uint8_t)mask;
         own.busy += __popc(mask);
       }
-      own.note();
     }
   }
 };
