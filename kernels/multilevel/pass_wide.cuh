@@ -8,6 +8,8 @@
 namespace fz {
 namespace multilevel {
 constexpr uint32_t WIDE = 4, OCTET = STEP / WIDE;
+// Groups of points or steps after those that are loaded next. Their loads from device memory begin.
+constexpr uint32_t AHEAD = 3;
 
 // Four consecutive values of a lane.
 template <class T> struct Four {
@@ -17,6 +19,8 @@ template <class T> struct Four {
 FZ_DEV Four<float> load_four(const float* p) { return *reinterpret_cast<const Four<float>*>(p); }
 FZ_DEV void store_four(float* p, float a, float b, float c, float d) { *reinterpret_cast<Four<float>*>(p) = {{a, b, c, d}}; }
 FZ_DEV void store_two(uint16_t* p, uint32_t a, uint32_t b) { *reinterpret_cast<uint2*>(p) = make_uint2(a, b); }
+// Begins to load 32 bytes into the cache that all multiprocessors share.
+FZ_DEV void load_ahead(const void*) {}
 // Adds to the counter that is `words` behind another one in shared memory.
 FZ_DEV void count(const Shared<uint32_t>& from, uint32_t words, uint32_t n) { atomicAdd(&*from + words, n); }
 #else
@@ -32,6 +36,7 @@ FZ_DEV void store_four(float* p, float a, float b, float c, float d) {
 FZ_DEV void store_two(uint16_t* p, uint32_t a, uint32_t b) {
   asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)), "r"(a), "r"(b) : "memory");
 }
+FZ_DEV void load_ahead(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(p))); }
 FZ_DEV void count(const Shared<uint32_t>& from, uint32_t words, uint32_t n) {
   asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(from.at + 4 * words), "r"(n) : "memory");
 }
@@ -239,6 +244,11 @@ template <class T> struct WideEncoder {
           if (i + 1 < along) values_at += next_values;
           if (i + TAPS - BEFORE + 1 < points) tap_at += apart;
           ahead = values(reinterpret_cast<const T*>(values_at), spacing, 0);
+          if (i + TAPS + AHEAD < along) {
+            load_ahead(tap_at + AHEAD * (uint64_t)apart);
+            load_ahead(values_at + AHEAD * (uint64_t)next_values);
+            if (spacing > 2) load_ahead(values_at + AHEAD * (uint64_t)next_values + 2 * spacing * sizeof(T));
+          }
           T restored[WIDE];
           auto tap = [&](int k, uint32_t j) -> T {
             const int w = k - 3 + BEFORE;
@@ -281,7 +291,7 @@ template <class T> struct WideEncoder {
     const uint32_t more_x = WIDE % s.strips * STEP, more = WIDE / s.strips, more_z = more / rows, more_y = more - more_z * rows;
     const uint32_t place = begin * BATCH * STEP + lane * WIDE;
     // Loads of taps that do not exist are within the memory of the call.
-    const T* taps_at = known.at + place;
+    const T *taps_at = known.at + place, *values_at = source + 2 * (uint64_t)place;
     uint16_t* code_at = keeper.kept + place;
     int left = (int)(s.count - place);
     Four<T> taps_ahead[3], ahead;
@@ -289,7 +299,11 @@ template <class T> struct WideEncoder {
       taps_ahead[0] = load_four(taps_at - WIDE);
       taps_ahead[1] = load_four(taps_at);
       taps_ahead[2] = load_four(taps_at + WIDE);
-      ahead = values(source + (left > 0 ? z * per_z + y * per_y + 2 * x0 * spacing : 0), 2 * spacing, spacing);
+      ahead = values(left <= 0 ? source : spacing == 1 ? values_at : source + (z * per_z + y * per_y + 2 * x0 * spacing), 2 * spacing, spacing);
+      if (left > (int)(AHEAD * WIDE * STEP)) {
+        load_ahead(taps_at + AHEAD * WIDE * STEP);
+        if (spacing == 1) load_ahead(values_at + AHEAD * 2 * WIDE * STEP);
+      }
     };
     load();
 #pragma unroll 1
@@ -314,6 +328,7 @@ template <class T> struct WideEncoder {
         }
         left -= (int)(WIDE * STEP);
         taps_at += WIDE * STEP;
+        values_at += 2 * WIDE * STEP;
         load();
         auto tap = [&](int k, uint32_t j) -> T {
           const int i = k + (int)j - 3;
