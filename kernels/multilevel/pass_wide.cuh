@@ -8,8 +8,8 @@
 namespace fz {
 namespace multilevel {
 constexpr uint32_t WIDE = 4, OCTET = STEP / WIDE;
-// Groups of points or steps after those that are loaded next. Their loads from device memory begin.
-constexpr uint32_t AHEAD = 3;
+// Groups of points or steps after those that are loaded next, whose loads from device memory begin.
+constexpr uint32_t AHEAD = 4;
 
 // Four consecutive values of a lane.
 template <class T> struct Four {
@@ -290,8 +290,10 @@ template <class T> struct WideEncoder {
     uint32_t x0 = (step - row * s.strips) * STEP + lane % OCTET * WIDE, z = row / rows, y = row - z * rows;
     const uint32_t more_x = WIDE % s.strips * STEP, more = WIDE / s.strips, more_z = more / rows, more_y = more - more_z * rows;
     const uint32_t place = begin * BATCH * STEP + lane * WIDE;
+    // How far the values of later groups are, except at the end of a plane.
+    const uint32_t later = AHEAD * WIDE * STEP, jump = width <= later ? later / width * per_y : 2 * later * spacing, elements = shape.elements() - WIDE * spacing;
     // Loads of taps that do not exist are within the memory of the call.
-    const T *taps_at = known.at + place, *values_at = source + 2 * (uint64_t)place;
+    const T* taps_at = known.at + place;
     uint16_t* code_at = keeper.kept + place;
     int left = (int)(s.count - place);
     Four<T> taps_ahead[3], ahead;
@@ -299,11 +301,12 @@ template <class T> struct WideEncoder {
       taps_ahead[0] = load_four(taps_at - WIDE);
       taps_ahead[1] = load_four(taps_at);
       taps_ahead[2] = load_four(taps_at + WIDE);
-      ahead = values(left <= 0 ? source : spacing == 1 ? values_at : source + (z * per_z + y * per_y + 2 * x0 * spacing), 2 * spacing, spacing);
-      if (left > (int)(AHEAD * WIDE * STEP)) {
-        load_ahead(taps_at + AHEAD * WIDE * STEP);
-        if (spacing == 1) load_ahead(values_at + AHEAD * 2 * WIDE * STEP);
-      }
+      const uint32_t element = left > 0 ? z * per_z + y * per_y + 2 * x0 * spacing : 0;
+      ahead = values(source + element, 2 * spacing, spacing);
+      if (left <= (int)(AHEAD * WIDE * STEP) || element + jump >= elements) return;
+      load_ahead(taps_at + AHEAD * WIDE * STEP);
+      load_ahead(source + (element + jump));
+      if (spacing > 1) load_ahead(source + (element + jump + WIDE * spacing));
     };
     load();
 #pragma unroll 1
@@ -328,7 +331,6 @@ template <class T> struct WideEncoder {
         }
         left -= (int)(WIDE * STEP);
         taps_at += WIDE * STEP;
-        values_at += 2 * WIDE * STEP;
         load();
         auto tap = [&](int k, uint32_t j) -> T {
           const int i = k + (int)j - 3;
