@@ -89,6 +89,13 @@ struct BaseCodes {
   FZ_DEV uint32_t at(uint32_t) const { return first; }
 };
 
+// The places of the codes of a batch, which few steps require.
+struct LaterCodes {
+  const Section& s;
+  uint32_t batch;
+  FZ_DEV uint32_t at(uint32_t j) const { return BatchCodes(s, batch).at(j); }
+};
+
 // The places of the codes of batches that are visited backward. Most batches follow the last one in its line, or rows end with steps.
 struct CodesAhead {
   BatchCodes codes;
@@ -131,9 +138,8 @@ FZ_APART RunEncoder<ANYWHERE> long_raw(RunEncoder<ANYWHERE> run, const Plan& pla
   return run;
 }
 
-// In place of the token of a lane that has no point in a step: a number without raw bits that no token has. Below it, the place of an
-// entry that is 0, because token 63 does not occur.
-constexpr uint32_t NO_POINT = 1024, NO_ENTRY = NO_POINT - 1;
+// In place of the token of a lane that has no point in a step: token 63, which does not occur, so that its entry is 0.
+constexpr uint32_t NO_POINT = 1023;
 
 template <class T, bool ANYWHERE> struct TokenEncoder {
   const Plan& plan;
@@ -143,11 +149,10 @@ template <class T, bool ANYWHERE> struct TokenEncoder {
   const uint2* entries;
   RunEncoder<ANYWHERE>& run;
 
-  // Encodes raw bits of step j of such codes.
+  // Encodes raw bits of step j of such codes. Tokens from 16 to 30 have 2 to 5 bits; 1 is added so that token 63 is not a longer one.
   template <class Codes> FZ_DEV void raw(uint32_t kept, const Codes& codes, uint32_t j) const {
-    const uint32_t count = raw_bits(kept & 63, Num<T>::BITS);
-    if (__any_sync(ALL, count > KEPT_BITS)) run = long_raw(run, plan, s, keeper.more, source, kept, codes, j);
-    else run.bits(count, kept >> 10);
+    if (__any_sync(ALL, (kept + 1) & 32)) run = long_raw(run, plan, s, keeper.more, source, kept, codes, j);
+    else run.bits((kept & 48) == 16 ? (kept >> 2 & 3) + 2 : 0, kept >> 10);
   }
   // The parts of the base section, the last one first.
   FZ_DEV void base() const {
@@ -171,10 +176,11 @@ template <class T, bool ANYWHERE> struct TokenEncoder {
     }
     return first;
   }
-  // Encodes a step.
+  // Encodes a step. The comparison is true for tokens with raw bits and for token 15, but not for token 63.
   template <class Codes> FZ_DEV void step(uint32_t kept, const Codes& codes, uint32_t j) const {
-    if (__any_sync(ALL, kept & 48)) raw(kept, codes, j);
-    run.symbol(entries[kept == NO_POINT ? NO_ENTRY : kept % 1024]);
+    const uint2 entry = entries[kept % 1024];
+    if (__any_sync(ALL, (kept + 1) & 48)) raw(kept, codes, j);
+    run.symbol(entry);
   }
   // Batches backward; the codes of the next one are on their way.
   FZ_DEV void batches(const Coding& c, const uint8_t* masks, const RunSteps& steps) const {
@@ -186,32 +192,24 @@ template <class T, bool ANYWHERE> struct TokenEncoder {
     if (more) load(batch, mask, ahead, kept_ahead);
 #pragma unroll 1
     while (more) {
-      const BatchCodes codes = ahead.codes;
+      const LaterCodes codes = {s, batch};
       const uint32_t now = mask;
       uint32_t kept[BATCH];
 #pragma unroll
       for (uint32_t j = 0; j < BATCH; j++) kept[j] = kept_ahead[j];
       more = walk.next(batch, mask);
       if (more) load(batch, mask, ahead, kept_ahead);
+      if (now == (1u << BATCH) - 1) {
 #pragma unroll
-      for (int half = BATCH - 4; half >= 0; half -= 4) {
-        // Most steps have no raw bits. Then their entries are loaded at the same time.
-        const bool all = (now >> half & 15) == 15, any_raw = __any_sync(ALL, (kept[half] | kept[half + 1] | kept[half + 2] | kept[half + 3]) & 48);
-        if (all && !any_raw) {
-          uint2 entry[4];
+        for (int j = BATCH - 1; j >= 0; j--) step(kept[j], codes, j);
+      } else {
 #pragma unroll
-          for (int j = 0; j < 4; j++) entry[j] = entries[min(kept[half + j], NO_ENTRY)];
-#pragma unroll
-          for (int j = 3; j >= 0; j--) run.symbol(entry[j]);
-        } else {
-#pragma unroll
-          for (int j = 3; j >= 0; j--)
-            if (now >> (half + j) & 1) step(kept[half + j], codes, half + j);
-        }
+        for (int j = BATCH - 1; j >= 0; j--)
+          if (now >> j & 1) step(kept[j], codes, j);
       }
     }
   }
-  // Loads the tokens of the steps in `mask`. Those of other steps are undefined, and have no raw bits.
+  // Loads the tokens of the steps in `mask`.
   FZ_DEV void load(uint32_t batch, uint32_t mask, CodesAhead& ahead, uint32_t (&kept)[BATCH]) const {
     ahead.go_to(s, batch);
     const BatchCodes& codes = ahead.codes;

@@ -8,8 +8,6 @@
 namespace fz {
 namespace multilevel {
 constexpr uint32_t WIDE = 4, OCTET = STEP / WIDE;
-// Groups of points or steps after those that are loaded next, whose loads from device memory begin.
-constexpr uint32_t AHEAD = 4;
 
 // Four consecutive values of a lane.
 template <class T> struct Four {
@@ -42,28 +40,29 @@ FZ_DEV void count(const Shared<uint32_t>& from, uint32_t words, uint32_t n) {
 }
 #endif
 
-// Counters of a block in shared memory, for usual contexts and tokens below 16, and for token 0 of quiet steps. Each lane has a column,
-// so that lanes do not add to the same bank.
-constexpr uint32_t SHORT_TOKENS = 16, COLUMN_TOKENS = SHORT_TOKENS + 1, COLUMN_CONTEXTS = FILL1;
-template <class T> struct Columns {
-  uint32_t of[COLUMN_CONTEXTS * COLUMN_TOKENS * 32];
+// Counters of a block in shared memory, for usual contexts and tokens below 16, and for token 0 of quiet steps. There are several columns,
+// so that fewer lanes add to the same counter.
+constexpr uint32_t SHORT_TOKENS = 16, COLUMN_TOKENS = SHORT_TOKENS + 1, COLUMN_CONTEXTS = FILL1, COLUMNS = 8;
+template <class T> struct __align__(16) Columns {
+  uint32_t of[COLUMN_CONTEXTS * COLUMN_TOKENS * COLUMNS];
 };
 template <> struct Columns<double> {};
 struct WideCounts {
   typedef Columns<float> Of;
   BlockCounts& block;
   const Shared<uint32_t> column;
+  const Of& columns;
   // The lanes of the octet, and sums of this lane.
   uint32_t octet, busy, raw;
-  FZ_DEV WideCounts(BlockCounts& counts, Of& of) : block(counts), column(of.of[threadIdx.x & 31]), octet(kept(0xffu << (threadIdx.x & 24))), busy(0), raw(0) {
+  FZ_DEV WideCounts(BlockCounts& counts, Of& of) : block(counts), column(of.of[threadIdx.x % COLUMNS]), columns(of), octet(kept(0xffu << (threadIdx.x & 24))), busy(0), raw(0) {
     for (uint32_t i = threadIdx.x; i < sizeof of / 16; i += blockDim.x) reinterpret_cast<uint4*>(of.of)[i] = make_uint4(0, 0, 0, 0);
     __syncthreads();
   }
   // Counts four short tokens of a lane.
   FZ_DEV void add(const uint32_t (&token)[WIDE], const uint32_t (&context)[WIDE], bool is_busy, bool live) const {
-    const Shared<uint32_t> of(is_busy ? (&*column)[0] : (&*column)[32 * SHORT_TOKENS]);
+    const Shared<uint32_t> of(is_busy ? (&*column)[0] : (&*column)[COLUMNS * SHORT_TOKENS]);
 #pragma unroll
-    for (uint32_t j = 0; j < WIDE; j++) count(of, 32 * (context[j] * COLUMN_TOKENS + token[j]), live ? 1 : 0);
+    for (uint32_t j = 0; j < WIDE; j++) count(of, COLUMNS * (context[j] * COLUMN_TOKENS + token[j]), live ? 1 : 0);
   }
   // The same for any tokens, which are in the low bits of `own`.
   FZ_DEV void add_any(const uint32_t (&own)[WIDE], const uint32_t (&context)[WIDE], bool is_busy, bool live) const {
@@ -71,20 +70,23 @@ struct WideCounts {
     for (uint32_t j = 0; j < WIDE; j++) {
       const uint32_t token = own[j] & (SYMBOLS - 1);
       const bool is_usual = token < SHORT_TOKENS && context[j] < COLUMN_CONTEXTS;
-      uint32_t* usual = &*column + 32 * (context[j] * COLUMN_TOKENS + (is_busy ? token : SHORT_TOKENS));
+      uint32_t* usual = &*column + COLUMNS * (context[j] * COLUMN_TOKENS + (is_busy ? token : SHORT_TOKENS));
       count(Shared<uint32_t>(is_usual ? *usual : is_busy ? block.of[context[j] * SYMBOLS + token] : block.quiet[context[j]]), 0, live ? 1 : 0);
     }
   }
   // All threads of the block must call the function.
   FZ_DEV void finish() {
     block.add_raw(raw);
-    const uint32_t lane = threadIdx.x & 31, sum = __reduce_add_sync(ALL, busy);
-    if (sum && lane == 0) atomicAdd(&block.busy, sum);
+    const uint32_t sum = __reduce_add_sync(ALL, busy);
+    if (sum && (threadIdx.x & 31) == 0) atomicAdd(&block.busy, sum);
     __syncthreads();
-#pragma unroll 4
-    for (uint32_t row = threadIdx.x >> 5; row < COLUMN_CONTEXTS * COLUMN_TOKENS; row += blockDim.x >> 5) {
-      const uint32_t n = __reduce_add_sync(ALL, (&*column)[32 * row]), context = row / COLUMN_TOKENS, token = row % COLUMN_TOKENS;
-      if (n && lane == 0) atomicAdd(token < SHORT_TOKENS ? &block.of[context * SYMBOLS + token] : &block.quiet[context], n);
+    for (uint32_t row = threadIdx.x; row < COLUMN_CONTEXTS * COLUMN_TOKENS; row += blockDim.x) {
+      uint32_t n = 0;
+#pragma unroll
+      for (uint32_t k = 0; k < COLUMNS; k++) n += columns.of[COLUMNS * row + k];
+      const uint32_t context = row / COLUMN_TOKENS, token = row % COLUMN_TOKENS;
+      if (token < SHORT_TOKENS) block.of[context * SYMBOLS + token] += n;
+      else block.quiet[context] += n;
     }
   }
 };
@@ -244,11 +246,6 @@ template <class T> struct WideEncoder {
           if (i + 1 < along) values_at += next_values;
           if (i + TAPS - BEFORE + 1 < points) tap_at += apart;
           ahead = values(reinterpret_cast<const T*>(values_at), spacing, 0);
-          if (i + TAPS + AHEAD < along) {
-            load_ahead(tap_at + AHEAD * (uint64_t)apart);
-            load_ahead(values_at + AHEAD * (uint64_t)next_values);
-            if (spacing > 2) load_ahead(values_at + AHEAD * (uint64_t)next_values + 2 * spacing * sizeof(T));
-          }
           T restored[WIDE];
           auto tap = [&](int k, uint32_t j) -> T {
             const int w = k - 3 + BEFORE;
@@ -279,59 +276,62 @@ template <class T> struct WideEncoder {
     }
   }
 
-  // A pass over x. A warp codes consecutive batches of two groups of four steps. `finer`: the known points of the level below, or null.
+  // A pass over x. Warps code batches of two groups of four steps in turn. `finer`: the known points of the level below, or null.
   template <int STENCIL> FZ_DEV void rows(WideCounts& own, const Known<T>& finer) const {
-    const uint32_t lane = threadIdx.x & 31, width = s.points[0], rows = s.points[1], spacing = 1u << (s.level - 1);
-    const uint32_t begin = share(s.batches, warp()), end = share(s.batches, warp() + 1);
+    const uint32_t lane = threadIdx.x & 31, width = s.points[0], rows = s.points[1], spacing = 1u << (s.level - 1), begin = uniform(warp()), apart = uniform(warps());
     const uint32_t per_y = (shape.has(1) ? spacing : 1) * shape.n[0], per_z = (shape.has(2) ? spacing : 1) * shape.n[0] * shape.n[1];
     const uint32_t to_y = (shape.has(1) ? 2 : 1) * finer.length, to_z = (shape.has(2) ? 2 : 1) * finer.length * finer.rows;
-    // The place of the group that is loaded next: its step in a row, and its row. Then what is added for the next group.
-    const uint32_t step = begin * BATCH + lane / OCTET, row = step / s.strips;
-    uint32_t x0 = (step - row * s.strips) * STEP + lane % OCTET * WIDE, z = row / rows, y = row - z * rows;
-    const uint32_t more_x = WIDE % s.strips * STEP, more = WIDE / s.strips, more_z = more / rows, more_y = more - more_z * rows;
-    const uint32_t place = begin * BATCH * STEP + lane * WIDE;
-    // How far the values of later groups are, except at the end of a plane.
-    const uint32_t later = AHEAD * WIDE * STEP, jump = width <= later ? later / width * per_y : 2 * later * spacing, elements = shape.elements() - WIDE * spacing;
+    // The place of the group that is loaded next: its step in a row, and its row. Places as steps in a row, rows, and planes are added for
+    // the second group of a batch, and for the next batch.
+    struct Place {
+      uint32_t x, y, z;
+    };
+    auto place_of = [&](uint32_t step) -> Place {
+      const uint32_t row = step / s.strips, z = row / rows;
+      return {(step - row * s.strips) * STEP, row - z * rows, z};
+    };
+    const Place second = place_of(WIDE), next = place_of(apart * BATCH - WIDE);
+    const uint32_t first = begin * BATCH * STEP + lane * WIDE, far = apart * BATCH * STEP;
+    Place at = place_of(begin * BATCH + lane / OCTET);
+    at.x += lane % OCTET * WIDE;
     // Loads of taps that do not exist are within the memory of the call.
-    const T* taps_at = known.at + place;
-    uint16_t* code_at = keeper.kept + place;
-    int left = (int)(s.count - place);
+    const T* taps_at = known.at + first;
+    uint16_t* code_at = keeper.kept + first;
+    int left = (int)(s.count - first);
     Four<T> taps_ahead[3], ahead;
     auto load = [&]() {
       taps_ahead[0] = load_four(taps_at - WIDE);
       taps_ahead[1] = load_four(taps_at);
       taps_ahead[2] = load_four(taps_at + WIDE);
-      const uint32_t element = left > 0 ? z * per_z + y * per_y + 2 * x0 * spacing : 0;
-      ahead = values(source + element, 2 * spacing, spacing);
-      if (left <= (int)(AHEAD * WIDE * STEP) || element + jump >= elements) return;
-      load_ahead(taps_at + AHEAD * WIDE * STEP);
-      load_ahead(source + (element + jump));
-      if (spacing > 1) load_ahead(source + (element + jump + WIDE * spacing));
+      const T* from = source + (left > 0 ? at.z * per_z + at.y * per_y + 2 * at.x * spacing : 0);
+      ahead = values(from, 2 * spacing, spacing);
+      if (left <= (int)far) return;
+      load_ahead(taps_at + far);
+      if (spacing == 1) load_ahead(from + 2 * far);
     };
-    load();
+    if (begin < s.batches) load();
 #pragma unroll 1
-    for (uint32_t batch = begin; batch < end; batch++) {
+    for (uint32_t batch = begin; batch < s.batches; batch += apart) {
       uint32_t mask = 0;
 #pragma unroll
       for (uint32_t half = 0; half < BATCH; half += WIDE) {
-        const bool live = left > 0, is_first = x0 == 0, is_last = x0 + WIDE == width;
-        const uint32_t column = x0;
-        T* to = finer.at == nullptr ? nullptr : finer.at + z * to_z + y * to_y + 2 * x0;
+        const bool live = left > 0, is_first = at.x == 0, is_last = at.x + WIDE == width;
+        const uint32_t column = at.x, points = half == 0 ? WIDE * STEP : far - WIDE * STEP;
+        T* to = finer.at == nullptr ? nullptr : finer.at + at.z * to_z + at.y * to_y + 2 * at.x;
         const Four<T> x = ahead, before = taps_ahead[0], own_taps = taps_ahead[1], behind = taps_ahead[2];
-        x0 += more_x;
-        y += more_y;
-        z += more_z;
-        if (x0 >= width) {
-          x0 -= width;
-          y++;
+        const Place& more = half == 0 ? second : next;
+        at = {at.x + more.x, at.y + more.y, at.z + more.z};
+        if (at.x >= width) {
+          at.x -= width;
+          at.y++;
         }
-        if (y >= rows) {
-          y -= rows;
-          z++;
+        if (at.y >= rows) {
+          at.y -= rows;
+          at.z++;
         }
-        left -= (int)(WIDE * STEP);
-        taps_at += WIDE * STEP;
-        load();
+        left -= (int)points;
+        taps_at += points;
+        if (half == 0 || batch + apart < s.batches) load();
         auto tap = [&](int k, uint32_t j) -> T {
           const int i = k + (int)j - 3;
           return i < 0 ? before.at[i < 0 ? i + 4 : 0] : i < 4 ? own_taps.at[i < 0 || i > 3 ? 0 : i] : behind.at[i < 4 || i > 7 ? 0 : i - 4];
@@ -341,13 +341,13 @@ template <class T> struct WideEncoder {
           if (!__any_sync(ALL, is_first || is_last)) return;
 #pragma unroll
           for (uint32_t j = 0; j < WIDE; j++) {
-            const Guess<T> left = near_end<STENCIL>(g[j], j + 1, BATCH, tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), coder.of.step);
-            const Guess<T> right = near_end<STENCIL>(g[j], BATCH, 3 - j, tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), coder.of.step);
-            g[j].p = is_first ? left.p : is_last ? right.p : g[j].p;
-            g[j].v = is_first ? left.v : is_last ? right.v : g[j].v;
+            const Guess<T> l = near_end<STENCIL>(g[j], j + 1, BATCH, tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), coder.of.step);
+            const Guess<T> r = near_end<STENCIL>(g[j], BATCH, 3 - j, tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), coder.of.step);
+            g[j].p = is_first ? l.p : is_last ? r.p : g[j].p;
+            g[j].v = is_first ? l.v : is_last ? r.v : g[j].v;
           }
         });
-        code_at += WIDE * STEP;
+        code_at += points;
         // The first lane of each octet has the bit of its step.
         mask |= ((__ballot_sync(ALL, busy) & 0x01010101) * 0x01020408 >> 24 & 15) << half;
         if (to != nullptr && live) {

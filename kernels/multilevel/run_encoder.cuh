@@ -12,44 +12,71 @@ constexpr uint32_t ESCAPE = 2047;
 // The largest number of words before the codes of a run, in pairs.
 constexpr uint32_t HEAD_PAIRS = 65;
 
-// Words are written downward from an address. Words beyond the room are only counted.
+// Words are written downward from `end`. Words beyond the room are only counted.
 template <bool ANYWHERE> struct RunEncoder {
-  // The last word.
-  uint8_t* at;
+  uint8_t* end;
   // The room in words, the number of words of all lanes and of this lane, and its state.
   uint32_t room, words, own, x;
   // A mask of the lanes before this one.
   uint32_t lanes;
-  FZ_DEV RunEncoder(uint8_t* end, uint32_t of_room) : at(kept(end)), room(of_room), words(0), own(0), x(0), lanes(kept((1u << (threadIdx.x & 31)) - 1)) {}
+  FZ_DEV RunEncoder(uint8_t* of_end, uint32_t of_room) : end(kept(of_end)), room(of_room), words(0), own(0), x(0), lanes(kept((1u << (threadIdx.x & 31)) - 1)) {}
 
-  FZ_DEV static void put(uint8_t* to, uint32_t word) {
+  // Writes a word at a place that is `before` words before the end.
+  FZ_DEV void put(uint32_t before, uint32_t word) const {
+    uint8_t* to = end + (int64_t)(int32_t)before * -2;
     if (ANYWHERE) store<uint16_t>(to, (uint16_t)word);
     else *reinterpret_cast<uint16_t*>(to) = (uint16_t)word;
   }
-  // Moves the place of the last word by `more` words.
-  FZ_DEV void grow(uint32_t more) {
-    words += more;
-    at += (int64_t)(int32_t)more * -2;
-  }
-  FZ_DEV void emit(bool need) {
+  // Writes a word of the lanes whose `value` is at least `limit`.
+  FZ_DEV void emit(uint32_t value, uint32_t limit) {
+#ifndef FZ_EMULATED
+    if constexpr (!ANYWHERE) {
+      // The compiler would require half as many instructions more.
+      asm volatile(
+          "{\n"
+          ".reg .pred need, fits;\n"
+          ".reg .b32 who, mine;\n"
+          ".reg .b64 to;\n"
+          ".reg .b16 word;\n"
+          "setp.ge.u32 need, %3, %4;\n"
+          "vote.sync.ballot.b32 who, need, 0xffffffff;\n"
+          "and.b32 mine, who, %6;\n"
+          "popc.b32 who, who;\n"
+          "add.u32 %0, %0, who;\n"
+          "setp.le.and.u32 fits, %0, %5, need;\n"
+          "popc.b32 mine, mine;\n"
+          "sub.u32 mine, %0, mine;\n"
+          "mad.wide.s32 to, mine, -2, %7;\n"
+          "cvt.u16.u32 word, %1;\n"
+          "@fits st.global.u16 [to], word;\n"
+          "@need shr.u32 %1, %1, 16;\n"
+          "@need add.u32 %2, %2, 1;\n"
+          "}"
+          : "+r"(words), "+r"(x), "+r"(own)
+          : "r"(value), "r"(limit), "r"(room), "r"(lanes), "l"(__cvta_generic_to_global(end))
+          : "memory");
+      return;
+    }
+#endif
+    const bool need = value >= limit;
     const uint32_t who = __ballot_sync(ALL, need);
-    grow(__popc(who));
-    if (need && words <= room) put(at + 2 * (uint64_t)__popc(who & lanes), x & 0xffff);
+    words += __popc(who);
+    if (need && words <= room) put(words - __popc(who & lanes), x & 0xffff);
     x = need ? x >> 16 : x;
     own = need ? own + 1 : own;
   }
   // Encodes a symbol, by its entry in the table of an encoder. Nothing changes if the entry is 0.
   FZ_DEV void symbol(uint2 e) {
     const uint32_t rest = e.y & (ONE_SLOT - 1);
-    emit((x >> (32 - FREQUENCY_BITS)) + rest >= ONE_SLOT);
+    emit((x >> (32 - FREQUENCY_BITS)) + rest, ONE_SLOT);
     const uint32_t q = __umulhi(x + (e.x >> 31), e.x | 1u << 31) >> (e.y >> 28);
     x += (e.y >> FREQUENCY_BITS & (ONE_SLOT - 1)) + q * rest;
   }
   FZ_DEV void symbol(uint2 e, bool live) { symbol(make_uint2(e.x, live ? e.y : 0)); }
   // Encodes `count` bits, at most 16.
   FZ_DEV void bits(uint32_t count, uint32_t value) {
-    emit(count && x >> (32 - count));
-    if (count) x = x << count | value;
+    emit(count ? x >> (32 - count) : 0, 1);
+    x = count ? x << count | value : x;
   }
   // Writes lengths and states before the words, through shared memory of the warp. Returns the number of words of the run.
   FZ_DEV uint32_t finish(uint32_t* pairs) {
@@ -70,9 +97,9 @@ template <bool ANYWHERE> struct RunEncoder {
     if (mine) join(first + 32 * width + upto - mine, x & ((1u << mine) - 1));
     __syncwarp();
     const uint32_t head = (first + 32 * width + all + 15) / 16;
-    grow(head);
+    words += head;
     if (words <= room)
-      for (uint32_t i = lane; i < head; i += 32) put(at + 2 * i, pairs[i / 2] >> 16 * (i % 2));
+      for (uint32_t i = lane; i < head; i += 32) put(words - i, pairs[i / 2] >> 16 * (i % 2));
     __syncwarp();
     return words;
   }
