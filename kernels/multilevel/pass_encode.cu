@@ -15,7 +15,7 @@ template <class T> struct EncoderRoom {
   };
   BlockCounts counts;
   Coder<T> coder;
-  // Of the batch of a pass of few batches.
+  // The mask of the batch of this block, in a pass of few batches.
   uint32_t mask;
 };
 

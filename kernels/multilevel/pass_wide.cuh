@@ -179,20 +179,17 @@ template <class T> struct WideEncoder {
   }
   // Replaces codes by tokens with those raw bits that are kept with them. Returns the number of raw bits.
   FZ_DEV uint32_t shorten(uint32_t (&u)[WIDE], const uint16_t* to, bool live) const {
-    uint32_t all = 0, lengthy = 0;
+    uint32_t all = 0;
 #pragma unroll
-    for (uint32_t j = 0; j < WIDE; j++) lengthy |= u[j] >= SHORT_TOKENS ? 1u << j : 0;
-    if (!live) return 0;
-#pragma unroll 1
-    for (; lengthy; lengthy &= lengthy - 1) {
-      const uint32_t at = __ffs((int)lengthy) - 1, v = at < 2 ? at == 0 ? u[0] : u[1] : at == 2 ? u[2] : u[3];
-      const Token t = token_of(v);
-      const uint32_t raw = t.bits ? v & ((1u << t.bits) - 1) : 0, own = t.token | (raw & ((1u << KEPT_BITS) - 1)) << 10;
-      if (t.bits > KEPT_BITS) keeper.more[to - keeper.kept + at] = (uint16_t)(raw >> KEPT_BITS);
+    for (uint32_t j = 0; j < WIDE; j++) {
+      if (!__any_sync(ALL, u[j] >= SHORT_TOKENS)) continue;
+      const Token t = token_of(u[j]);
+      const uint32_t raw = t.bits ? u[j] & ((1u << t.bits) - 1) : 0;
+      if (live && t.bits > KEPT_BITS) keeper.more[to - keeper.kept + j] = (uint16_t)(raw >> KEPT_BITS);
       all += t.token == EXACT ? N::BITS : t.bits;
-#pragma unroll
-      for (uint32_t j = 0; j < WIDE; j++) u[j] = j == at ? own : u[j];
+      u[j] = t.token | (raw & ((1u << KEPT_BITS) - 1)) << 10;
     }
+    if (!live) all = 0;
     return all;
   }
 
