@@ -55,7 +55,7 @@ template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoo
   if (level == 1) finer.at = nullptr;
   if (is_small) {
     const SmallEncoder<T> small = {shape, s, Known<T>(buffers, shape, level), Source<T>(address(input(a, 0))), room.coder, Keeper(memory, s.first_point), counts};
-    small.template batch<LINES>(stencil, finer, memory.masks + s.first_batch, room.mask);
+    small.template batches<LINES>(stencil, finer, memory.masks + s.first_batch, room.mask);
     counts.flush(memory.counts[plan.number[level][axis]]);
     return;
   }

@@ -1,4 +1,4 @@
-// Stage multilevel, encoder: passes of few batches. A block has a batch and its warps have steps, whose latencies overlap.
+// Stage multilevel, encoder: passes of few batches. A block codes a batch, and its warps have steps of it, whose latencies overlap.
 #pragma once
 #include "multilevel/keep.cuh"
 #include "multilevel/source.cuh"
@@ -24,7 +24,7 @@ template <class T> struct SmallEncoder {
   const Keeper keeper;
   BlockCounts& counts;
 
-  FZ_DEV static bool fits(const Section& s) { return s.batches <= gridDim.x; }
+  FZ_DEV static bool fits(const Section& s) { return s.batches <= 2 * gridDim.x; }
   FZ_DEV static void load_taps(SmallPoint<T>& p, const T* row, uint32_t apart, uint32_t i, uint32_t points) {
 #pragma unroll
     for (int k = 0; k < 8; k++) p.t[k] = row[(uint64_t)max(0, min((int)i + k - 3, (int)points - 1)) * apart];
@@ -76,20 +76,27 @@ template <class T> struct SmallEncoder {
     if (p.live && !is_busy) atomicAdd(&counts.quiet[guess.context], 1u);
     return is_busy;
   }
-  // Codes the batch of this block. `mask` is in shared memory and 0.
-  template <bool LINES> FZ_DEV void batch(uint32_t stencil, const Known<T>& finer, uint8_t* masks, uint32_t& mask) const {
-    uint32_t raw = 0;
+  // Codes the batches of this block. `mask` is in shared memory and 0.
+  template <bool LINES> FZ_DEV void batches(uint32_t stencil, const Known<T>& finer, uint8_t* masks, uint32_t& mask) const {
+    uint32_t raw = 0, busy = 0;
 #pragma unroll 1
-    for (uint32_t j = threadIdx.x >> 5; j < BATCH; j += blockDim.x >> 5) {
-      SmallPoint<T> p;
-      if (!(LINES ? find_in_line(p, blockIdx.x, j) : find_in_row(p, blockIdx.x, j, finer))) break;
-      if (code(p, stencil, raw) && (threadIdx.x & 31) == 0) atomicOr(&mask, 1u << j);
+    for (uint32_t batch = blockIdx.x; batch < s.batches; batch += gridDim.x) {
+#pragma unroll 1
+      for (uint32_t j = threadIdx.x >> 5; j < BATCH; j += blockDim.x >> 5) {
+        SmallPoint<T> p;
+        if (!(LINES ? find_in_line(p, batch, j) : find_in_row(p, batch, j, finer))) break;
+        if (code(p, stencil, raw) && (threadIdx.x & 31) == 0) atomicOr(&mask, 1u << j);
+      }
+      __syncthreads();
+      if (threadIdx.x == 0) {
+        masks[batch] = (uint8_t)mask;
+        busy += __popc(mask);
+        mask = 0;
+      }
+      __syncthreads();
     }
     counts.add_raw(raw);
-    __syncthreads();
-    if (threadIdx.x > 0) return;
-    masks[blockIdx.x] = (uint8_t)mask;
-    counts.busy = __popc(mask);
+    if (threadIdx.x == 0) counts.busy = busy;
   }
 };
 }  // namespace multilevel
