@@ -105,6 +105,30 @@ template <class T> FZ_APART Point<T> point_apart(const Coder<T>* coder, uint32_t
   return r;
 }
 
+// A place of a pass over x: in a row, and the row.
+struct RowPlace {
+  uint32_t x, y, z;
+  FZ_DEV RowPlace(const Section& s, uint32_t step) {
+    const uint32_t row = step / s.strips;
+    x = (step - row * s.strips) * STEP;
+    z = row / s.points[1];
+    y = row - z * s.points[1];
+  }
+  FZ_DEV void add(const RowPlace& more, uint32_t width, uint32_t rows) {
+    x += more.x;
+    y += more.y;
+    z += more.z;
+    if (x >= width) {
+      x -= width;
+      y++;
+    }
+    if (y >= rows) {
+      y -= rows;
+      z++;
+    }
+  }
+};
+
 template <class T> struct WideEncoder {
   typedef Num<T> N;
   const Shape& shape;
@@ -204,6 +228,31 @@ template <class T> struct WideEncoder {
     return {{from[0], from[apart], from[2 * apart], from[3 * apart]}};
   }
 
+  // The predictions of points that lack taps: of point i of each line, and of the first or the last four points of a row.
+  template <int STENCIL, class Tap> FZ_DEV void line_ends(Guess<T> (&g)[WIDE], Tap tap, uint32_t i, uint32_t points) const {
+#pragma unroll
+    for (uint32_t j = 0; j < WIDE; j++) g[j] = near_end<STENCIL>(g[j], i + 1, points - i - 1, tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), coder.of.step);
+  }
+  template <int STENCIL, class Tap> FZ_DEV void row_ends(Guess<T> (&g)[WIDE], Tap tap, bool is_first, bool is_last) const {
+#pragma unroll
+    for (uint32_t j = 0; j < WIDE; j++) {
+      const Guess<T> left = near_end<STENCIL>(g[j], j + 1, BATCH, tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), coder.of.step);
+      const Guess<T> right = near_end<STENCIL>(g[j], BATCH, 3 - j, tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), coder.of.step);
+      g[j].p = is_first ? left.p : is_last ? right.p : g[j].p;
+      g[j].v = is_first ? left.v : is_last ? right.v : g[j].v;
+    }
+  }
+
+  // Loads the taps from `first` on. Taps that do not exist are replaced by others.
+  template <int TAPS> FZ_DEV static void load_window(T (&window)[TAPS + 1][WIDE], const Line<T>& line, int first, uint32_t points) {
+#pragma unroll
+    for (int k = 0; k < TAPS; k++) {
+      const Four<T> v = load_four(line.even + (uint64_t)(uint32_t)max(0, min(first + k, (int)points - 1)) * line.apart);
+#pragma unroll
+      for (uint32_t j = 0; j < WIDE; j++) window[k][j] = v.at[j];
+    }
+  }
+
   // A pass over z or y. A unit is a batch of four lines; a warp codes consecutive units.
   template <int STENCIL> FZ_DEV void lines(WideCounts& own) const {
     constexpr int BEFORE = STENCIL < 4 ? 1 : STENCIL / 2 - 1, TAPS = STENCIL < 4 ? 4 : STENCIL;
@@ -218,12 +267,7 @@ template <class T> struct WideEncoder {
       // The window: taps before and after the next point, and one for the point after it.
       T window[TAPS + 1][WIDE];
       const uint32_t from = first * BATCH;
-#pragma unroll
-      for (int k = 0; k < TAPS; k++) {
-        const Four<T> v = load_four(line.even + (uint64_t)(uint32_t)max(0, min((int)from + k - BEFORE, (int)points - 1)) * line.apart);
-#pragma unroll
-        for (uint32_t j = 0; j < WIDE; j++) window[k][j] = v.at[j];
-      }
+      load_window<TAPS>(window, line, (int)from - BEFORE, points);
       // Places of the next values, of the next tap, and of the point. Their distances have fewer than 2^32 bytes, because there are 8 taps
       // or more along the axis.
       const uint8_t* values_at = reinterpret_cast<const uint8_t*>(source + line.element + from * line.next_element);
@@ -249,9 +293,7 @@ template <class T> struct WideEncoder {
             return w >= 0 && w < TAPS ? window[later + (w < 0 ? 0 : w >= TAPS ? TAPS - 1 : w)][j] : T(0);
           };
           const bool busy = code<STENCIL>(own, live, code_at, x.at, restored, i + 1, points - i - 1, 0, tap, [&](Guess<T>(&g)[WIDE]) {
-            if (i >= 3 && i + 5 <= points) return;
-#pragma unroll
-            for (uint32_t j = 0; j < WIDE; j++) g[j] = near_end<STENCIL>(g[j], i + 1, points - i - 1, tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), coder.of.step);
+            if (i < 3 || i + 5 > points) line_ends<STENCIL>(g, tap, i, points);
           });
           if (busy) mask |= 1u << step;
           if (live) store_four(reinterpret_cast<T*>(odd_at), restored[0], restored[1], restored[2], restored[3]);
@@ -287,19 +329,11 @@ template <class T> struct WideEncoder {
     const uint32_t lane = threadIdx.x & 31, width = s.points[0], rows = s.points[1], spacing = 1u << (s.level - 1), begin = uniform(warp()), apart = uniform(warps());
     const uint32_t per_y = (shape.has(1) ? spacing : 1) * shape.n[0], per_z = (shape.has(2) ? spacing : 1) * shape.n[0] * shape.n[1];
     const uint32_t to_y = (shape.has(1) ? 2 : 1) * finer.length, to_z = (shape.has(2) ? 2 : 1) * finer.length * finer.rows;
-    // The place of the group that is loaded next: its step in a row, and its row. Places as steps in a row, rows, and planes are added for
-    // the second group of a batch, and for the next batch.
-    struct Place {
-      uint32_t x, y, z;
-    };
-    auto place_of = [&](uint32_t step) -> Place {
-      const uint32_t row = step / s.strips, z = row / rows;
-      return {(step - row * s.strips) * STEP, row - z * rows, z};
-    };
-    const Place second = place_of(WIDE), next = place_of(apart * BATCH - WIDE);
-    const uint32_t first = begin * BATCH * STEP + lane * WIDE, far = apart * BATCH * STEP;
-    Place at = place_of(begin * BATCH + lane / OCTET);
+    // The place of the group that is loaded next, and the additions for the second group of a batch and for the next batch.
+    RowPlace at(s, begin * BATCH + lane / OCTET);
+    const RowPlace second(s, WIDE), next(s, apart * BATCH - WIDE);
     at.x += lane % OCTET * WIDE;
+    const uint32_t first = begin * BATCH * STEP + lane * WIDE, far = apart * BATCH * STEP;
     // Loads of taps that do not exist are within the memory of the call.
     const T* taps_at = known.at + first;
     uint16_t* code_at = keeper.kept + first;
@@ -326,16 +360,7 @@ template <class T> struct WideEncoder {
         const uint32_t column = at.x, points = half == 0 ? WIDE * STEP : far - WIDE * STEP;
         T* to = finer.at == nullptr ? nullptr : finer.at + at.z * to_z + at.y * to_y + 2 * at.x;
         const Four<T> x = ahead, before = taps_ahead[0], own_taps = taps_ahead[1], behind = taps_ahead[2];
-        const Place& more = half == 0 ? second : next;
-        at = {at.x + more.x, at.y + more.y, at.z + more.z};
-        if (at.x >= width) {
-          at.x -= width;
-          at.y++;
-        }
-        if (at.y >= rows) {
-          at.y -= rows;
-          at.z++;
-        }
+        at.add(half == 0 ? second : next, width, rows);
         left -= (int)points;
         taps_at += points;
         if (half == 0 || batch + apart < s.batches) load();
@@ -345,14 +370,7 @@ template <class T> struct WideEncoder {
         };
         T restored[WIDE];
         const bool busy = code<STENCIL>(own, live, code_at, x.at, restored, column + 1, width - column - 1, 1, tap, [&](Guess<T>(&g)[WIDE]) {
-          if (!__any_sync(ALL, is_first || is_last)) return;
-#pragma unroll
-          for (uint32_t j = 0; j < WIDE; j++) {
-            const Guess<T> l = near_end<STENCIL>(g[j], j + 1, BATCH, tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), coder.of.step);
-            const Guess<T> r = near_end<STENCIL>(g[j], BATCH, 3 - j, tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), coder.of.step);
-            g[j].p = is_first ? l.p : is_last ? r.p : g[j].p;
-            g[j].v = is_first ? l.v : is_last ? r.v : g[j].v;
-          }
+          if (__any_sync(ALL, is_first || is_last)) row_ends<STENCIL>(g, tap, is_first, is_last);
         });
         code_at += points;
         // The first lane of each octet has the bit of its step.
