@@ -74,35 +74,31 @@ template <class T> FZ_DEV void code_many_roots(const MultilevelParams& p, const 
   if (busy && lane == 0) atomicAdd(&counts.busy, busy);
 }
 
-// Chooses the stencil of a level of the base section, by all points whose taps are in coarser levels.
+// Chooses the stencil of a level of the base section, by all points whose taps are in coarser levels. A group of threads has an axis and
+// a stencil.
 template <class T> FZ_DEV void choose_stencil(const Predictor<T>& of, const BaseGrid& grid, uint32_t level, BaseMemory<T>& own) {
   if (threadIdx.x < 4) own.sums[threadIdx.x] = 0;
   __syncthreads();
-  uint32_t sums[4] = {0, 0, 0, 0};
-  for (int axis = 2; axis >= 0; axis--) {
-    if (!grid.shape.has_pass(level, axis)) continue;
+  uint32_t axes = 0;
+  for (int d = 0; d < 3; d++) axes += grid.shape.has_pass(level, d);
+  const uint32_t threads = axes == 1 ? 256 : axes == 2 ? 128 : 64, group = threadIdx.x / threads, stencil = 2 * (group % 4) + 2;
+  int axis = 3;
+  for (uint32_t d = 0, before = 0; d < 3; d++)
+    if (grid.shape.has_pass(level, (int)d) && before++ == group / 4) axis = (int)d;
+  if (axis < 3) {
     const BasePass pass(grid, level, axis, true);
-    for (uint32_t i = threadIdx.x; i < pass.count(); i += blockDim.x) {
+    uint32_t sum = 0;
+    for (uint32_t i = threadIdx.x % threads; i < pass.count(); i += threads) {
       uint32_t along;
       const uint32_t place = pass.place(grid, i, along);
       const T x = own.grid[place];
       if (!of.is_bounded(x)) continue;
       T t[8];
       pass.taps(own.grid, place, along, t);
-#pragma unroll 1
-      for (uint32_t k = 0; k < 4; k++) {
-        const uint32_t cost = cost_of(x - of.predict_any(2 * k + 2, along + 1, pass.known - along - 1, t).p, of.rate);
-        sums[0] += k == 0 ? cost : 0;
-        sums[1] += k == 1 ? cost : 0;
-        sums[2] += k == 2 ? cost : 0;
-        sums[3] += k == 3 ? cost : 0;
-      }
+      sum += cost_of(x - of.predict_any(stencil, along + 1, pass.known - along - 1, t).p, of.rate);
     }
-  }
-#pragma unroll
-  for (int k = 0; k < 4; k++) {
-    const uint32_t sum = __reduce_add_sync(ALL, sums[k]);
-    if ((threadIdx.x & 31) == 0) atomicAdd(&own.sums[k], sum);
+    sum = __reduce_add_sync(ALL, sum);
+    if ((threadIdx.x & 31) == 0) atomicAdd(&own.sums[group % 4], sum);
   }
   __syncthreads();
   if (threadIdx.x == 0) {

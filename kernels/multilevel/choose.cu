@@ -102,25 +102,28 @@ FZ_DEV uint64_t cost_of_differences(uint64_t sum, uint32_t looked) {
 FZ_DEV uint64_t saturated_sum(uint64_t a, uint64_t b) { return a + b < a ? ~0ull : a + b; }
 FZ_DEV uint64_t saturated_product(uint64_t a, uint64_t b) { return __umul64hi(a, b) ? ~0ull : a * b; }
 
-// A warp must call the function. A lane has a set of axes.
+// A warp must call the function. A lane has a set of axes, and every eighth level of it.
 FZ_DEV void decide(const Args& a, const MultilevelParams& p, unsigned long long (&lines)[3][MOST_LEVELS]) {
   const Choice& choice = *reinterpret_cast<const Choice*>(a.scratch);
   const uint32_t known = long_axes(p), lane = threadIdx.x;
 #pragma unroll
   for (int axis = 0; axis < 3; axis++) lines[axis][lane] = choice.lines[axis][lane];
   __syncwarp();
-  const uint32_t own_axes = lane == 0 ? 7 : lane == 1 ? 3 : lane == 2 ? 5 : 1;
+  static_assert(SETS <= 4, "a lane has one of four sets");
+  const uint32_t own_set = lane % 4, own_axes = own_set == 0 ? 7 : own_set == 1 ? 3 : own_set == 2 ? 5 : 1;
   uint64_t own = ~0ull;
-  if (lane < SETS && (own_axes & ~known) == 0) {
+  if (own_set < SETS && (own_axes & ~known) == 0) {
     const Shape set(p, own_axes);
     own = 0;
-    for (uint32_t level = 1; level <= set.levels(); level++)
+    for (uint32_t level = 1 + lane / 4; level <= set.levels(); level += 8)
       for (int axis = 2; axis >= 0; axis--) {
         if (!set.has_pass(level, axis)) continue;
         const uint64_t count = (uint64_t)set.points(level, axis, 0) * set.points(level, axis, 1) * set.points(level, axis, 2);
         own = saturated_sum(own, saturated_product(count, lines[axis][level]));
       }
   }
+#pragma unroll
+  for (int d = 4; d < 32; d <<= 1) own = saturated_sum(own, __shfl_xor_sync(ALL, own, d));
   uint64_t least = ~0ull;
   uint32_t axes = known;
   for (int i = 0; i < (int)SETS; i++) {

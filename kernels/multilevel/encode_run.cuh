@@ -72,14 +72,14 @@ struct RunGroup {
     }
     return false;
   }
-  // The run of this warp; false if there is none. `number` is its number among all runs.
+  // The run of this warp; false if there is none, in all lanes of the warp. `number` is its number among all runs.
   FZ_DEV bool own(const State& state, RunPlace& place, uint32_t& number) const {
     const Coding& c = state.of[section];
-    place.section = section;
+    place.section = uniform(section);
     place.is_mask = is_mask;
-    place.run = first + (threadIdx.x >> 5);
+    place.run = uniform(first + (threadIdx.x >> 5));
     number = c.first_mask_run + place.run + (is_mask ? 0 : c.mask_runs);
-    return place.run < (is_mask ? c.mask_runs : c.runs);
+    return place.run < uniform(is_mask ? c.mask_runs : c.runs);
   }
 };
 
@@ -87,6 +87,13 @@ struct RunGroup {
 struct BaseCodes {
   uint32_t first;
   FZ_DEV uint32_t at(uint32_t) const { return first; }
+};
+
+// The places of the codes of a batch, which few steps require.
+struct LaterCodes {
+  const Section& s;
+  uint32_t batch;
+  FZ_DEV uint32_t at(uint32_t j) const { return BatchCodes(s, batch).at(j); }
 };
 
 // The places of the codes of batches that are visited backward. Most batches follow the last one in its line, or rows end with steps.
@@ -131,6 +138,9 @@ FZ_APART RunEncoder<ANYWHERE> long_raw(RunEncoder<ANYWHERE> run, const Plan& pla
   return run;
 }
 
+// In place of the token of a lane that has no point in a step: token 63, which does not occur, so that its entry is 0.
+constexpr uint32_t NO_POINT = 1023;
+
 template <class T, bool ANYWHERE> struct TokenEncoder {
   const Plan& plan;
   const Section& s;
@@ -139,11 +149,10 @@ template <class T, bool ANYWHERE> struct TokenEncoder {
   const uint2* entries;
   RunEncoder<ANYWHERE>& run;
 
-  // Encodes raw bits of step j of such codes. `kept` is the token and the context of the lane, 0 if it has no point.
+  // Encodes raw bits of step j of such codes. Tokens from 16 to 30 have 2 to 5 bits; 1 is added so that token 63 is not a longer one.
   template <class Codes> FZ_DEV void raw(uint32_t kept, const Codes& codes, uint32_t j) const {
-    const uint32_t count = raw_bits(kept & 63, Num<T>::BITS);
-    if (__any_sync(ALL, count > KEPT_BITS)) run = long_raw(run, plan, s, keeper.more, source, kept, codes, j);
-    else run.bits(count, kept >> 10);
+    if (__any_sync(ALL, (kept + 1) & 32)) run = long_raw(run, plan, s, keeper.more, source, kept, codes, j);
+    else run.bits((kept & 48) == 16 ? (kept >> 2 & 3) + 2 : 0, kept >> 10);
   }
   // The parts of the base section, the last one first.
   FZ_DEV void base() const {
@@ -157,70 +166,78 @@ template <class T, bool ANYWHERE> struct TokenEncoder {
   FZ_DEV uint32_t part(uint32_t end, uint32_t count) const {
     const uint32_t first = end - count;
     uint32_t at = first + (count - 1) / STEP * STEP + (threadIdx.x & 31);
-    uint32_t ahead = at < end ? keeper.kept[at] : 0;
+    uint32_t ahead = at < end ? keeper.kept[at] : NO_POINT;
 #pragma unroll 1
     for (uint32_t k = (count + STEP - 1) / STEP; k > 0; k--) {
       const uint32_t kept = ahead;
       if (k > 1) ahead = keeper.kept[at - STEP];
-      if (__any_sync(ALL, kept & 48)) raw(kept, BaseCodes{at}, 0);
-      run.symbol(entries[kept % 1024], at < end);
+      step(kept, BaseCodes{at}, 0);
       at -= STEP;
     }
     return first;
   }
+  // Encodes a step. The comparison is true for tokens with raw bits and for token 15, but not for token 63.
+  template <class Codes> FZ_DEV void step(uint32_t kept, const Codes& codes, uint32_t j) const {
+    const uint2 entry = entries[kept % 1024];
+    if (__any_sync(ALL, (kept + 1) & 48)) raw(kept, codes, j);
+    run.symbol(entry);
+  }
   // Batches backward; the codes of the next one are on their way.
   FZ_DEV void batches(const Coding& c, const uint8_t* masks, const RunSteps& steps) const {
     RunBatches<true> walk(s, c, masks, steps);
-    uint32_t batch = 0, mask = 0, live_ahead = 0;
+    uint32_t batch = 0, mask = 0;
     bool more = walk.next(batch, mask);
     CodesAhead ahead(s);
     uint32_t kept_ahead[BATCH];
-    if (more) live_ahead = load(batch, mask, ahead, kept_ahead);
+    if (more) load(batch, mask, ahead, kept_ahead);
 #pragma unroll 1
     while (more) {
-      const BatchCodes codes = ahead.codes;
-      const uint32_t now = mask, live = live_ahead;
+      const LaterCodes codes = {s, batch};
+      const uint32_t now = mask;
       uint32_t kept[BATCH];
 #pragma unroll
       for (uint32_t j = 0; j < BATCH; j++) kept[j] = kept_ahead[j];
       more = walk.next(batch, mask);
-      if (more) live_ahead = load(batch, mask, ahead, kept_ahead);
+      if (more) load(batch, mask, ahead, kept_ahead);
+      if (now == (1u << BATCH) - 1) {
 #pragma unroll
-      for (int half = BATCH - 4; half >= 0; half -= 4) {
-        uint2 entry[4];
+        for (int j = BATCH - 1; j >= 0; j--) step(kept[j], codes, j);
+      } else {
 #pragma unroll
-        for (int j = 0; j < 4; j++) entry[j] = entries[kept[half + j] % 1024];
-#pragma unroll
-        for (int j = 3; j >= 0; j--) {
-          if (!(now >> (half + j) & 1)) continue;
-          if (__any_sync(ALL, kept[half + j] & 48)) raw(kept[half + j], codes, half + j);
-          run.symbol(entry[j], live >> (half + j) & 1);
-        }
+        for (int j = BATCH - 1; j >= 0; j--)
+          if (now >> j & 1) step(kept[j], codes, j);
       }
     }
   }
-  // Returns the steps in which the lane has a point.
-  FZ_DEV uint32_t load(uint32_t batch, uint32_t mask, CodesAhead& ahead, uint32_t (&kept)[BATCH]) const {
+  // Loads the tokens of the steps in `mask`.
+  FZ_DEV void load(uint32_t batch, uint32_t mask, CodesAhead& ahead, uint32_t (&kept)[BATCH]) const {
     ahead.go_to(s, batch);
     const BatchCodes& codes = ahead.codes;
-    uint32_t live = codes.live ? mask : 0;
+    const uint32_t live = codes.live ? mask : 0;
     if (codes.whole) {
       const uint8_t* from = reinterpret_cast<const uint8_t*>(keeper.kept + codes.first);
       const uint32_t apart = 2 * codes.next;
+      if (mask == (1u << BATCH) - 1) {
+        if (!codes.live) from = reinterpret_cast<const uint8_t*>(keeper.kept);
 #pragma unroll
-      for (uint32_t j = 0; j < BATCH; j++) kept[j] = live >> j & 1 ? *reinterpret_cast<const uint16_t*>(from + (uint64_t)apart * j) : 0;
-      return live;
+        for (uint32_t j = 0; j < BATCH; j++, from += apart) kept[j] = *reinterpret_cast<const uint16_t*>(from);
+        if (codes.live) return;
+#pragma unroll
+        for (uint32_t j = 0; j < BATCH; j++) kept[j] = NO_POINT;
+        return;
+      }
+#pragma unroll
+      for (uint32_t j = 0; j < BATCH; j++) kept[j] = live >> j & 1 ? *reinterpret_cast<const uint16_t*>(from + (uint64_t)apart * j) : NO_POINT;
+      return;
     }
     BatchCodes own = codes;
 #pragma unroll 1
     for (uint32_t j = 0; j < BATCH; j++) {
-      if (own.x >= own.width) live &= ~(1u << j);
-      const uint32_t k = live >> j & 1 ? keeper.kept[own.first] : 0;
+      const uint32_t k = (live >> j & 1) && own.x < own.width ? keeper.kept[own.first] : NO_POINT;
 #pragma unroll
       for (uint32_t i = 0; i < BATCH; i++) kept[i] = i == j ? k : kept[i];
       own.advance();
     }
-    return live;
   }
 };
 
@@ -247,11 +264,11 @@ template <class T, bool ANYWHERE> FZ_DEV uint32_t encode_run(const Args& a, cons
   const Coding& c = memory.state->of[place.section];
   const uint8_t* masks = memory.masks + s.first_batch;
   RunEncoder<ANYWHERE> run(end, room);
-  if (place.is_mask) {
+  if (uniform(place.is_mask)) {
     encode_masks(run, s, masks, entries, place.run);
   } else {
     const TokenEncoder<T, ANYWHERE> tokens = {*memory.plan, s, Keeper(memory, s.first_point), Source<T>(address(input(a, 0))), entries, run};
-    if (s.kind == BASE) tokens.base();
+    if (uniform(s.kind) == BASE) tokens.base();
     else tokens.batches(c, masks, RunSteps(s, c, memory.starts + c.first_run, place.run));
   }
   return run.finish(own.pairs);

@@ -48,12 +48,12 @@ template <class T> FZ_DEV void encode_again(const Args& a, RunsRoom& own) {
 
 // More blocks on a multiprocessor would leave too few registers.
 #define MULTILEVEL_ENCODE_RUNS(NAME, VALUE)                                                                                   \
-  extern "C" __global__ void __launch_bounds__(32 * fz::multilevel::RUN_WARPS, 5) multilevel_encode_runs_##NAME(FZ_ARGS) {    \
+  extern "C" __global__ void __launch_bounds__(32 * fz::multilevel::RUN_WARPS, 7) multilevel_encode_runs_##NAME(FZ_ARGS) {    \
     __shared__ fz::multilevel::RunsRoom own;                                                                                  \
     if (fz::cancelled(a)) return;                                                                                             \
     fz::multilevel::encode_runs<VALUE>(a, own);                                                                               \
   }                                                                                                                           \
-  extern "C" __global__ void __launch_bounds__(32 * fz::multilevel::RUN_WARPS, 5) multilevel_encode_again_##NAME(FZ_ARGS) {   \
+  extern "C" __global__ void __launch_bounds__(32 * fz::multilevel::RUN_WARPS, 7) multilevel_encode_again_##NAME(FZ_ARGS) {   \
     __shared__ fz::multilevel::RunsRoom own;                                                                                  \
     if (fz::cancelled(a)) return;                                                                                             \
     fz::multilevel::encode_again<VALUE>(a, own);                                                                              \

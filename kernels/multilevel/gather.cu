@@ -6,6 +6,8 @@
 namespace fz {
 namespace multilevel {
 constexpr uint32_t HEAD_BYTES = 4;
+// The warps that write the words of a section before its runs. There are many words if a section has thousands of runs.
+constexpr uint32_t HEAD_PARTS = 16;
 
 // The places of the sections in the stream. Every block computes them.
 struct StreamPlan {
@@ -79,14 +81,16 @@ FZ_DEV void gather(const Args& a, StreamPlan& stream) {
   }
   const uint32_t warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = gridDim.x * (blockDim.x >> 5), runs = state.mask_runs + state.runs;
   if (warp == 0) put_head(out, stream, memory, p, m);
+  const uint32_t heads = HEAD_PARTS * memory.plan->sections;
 #pragma unroll 1
-  for (uint32_t number = warp; number < runs + memory.plan->sections; number += warps) {
-    if (number < memory.plan->sections) {
-      const Coding& c = state.of[number];
-      put_section_head(out, stream.head + 2 * stream.at[number], c, memory.sizes + c.first_mask_run, memory.set(number, c.has_masks), memory.set(number, 2));
+  for (uint32_t number = warp; number < runs + heads; number += warps) {
+    if (number < heads) {
+      const uint32_t section = number / HEAD_PARTS;
+      const Coding& c = state.of[section];
+      put_section_head(out, stream.head + 2 * stream.at[section], c, memory.sizes + c.first_mask_run, memory.set(section, c.has_masks), memory.set(section, 2), number % HEAD_PARTS, HEAD_PARTS);
       continue;
     }
-    const uint32_t run = number - memory.plan->sections, words = memory.sizes[run];
+    const uint32_t run = number - heads, words = memory.sizes[run];
     const RunPlace place(*memory.plan, state, run);
     uint32_t room;
     const uint8_t* end = slot_end(memory, place, room);

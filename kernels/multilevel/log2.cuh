@@ -38,10 +38,12 @@ struct Log2 {
   }
 };
 
+// The sum of all lanes, of numbers below 2^60: of parts of few bits, for which a warp has an instruction.
 FZ_DEV uint64_t warp_total(uint64_t v) {
-#pragma unroll
-  for (int d = 16; d > 0; d >>= 1) v += __shfl_xor_sync(ALL, v, d);
-  return v;
+  constexpr uint32_t BITS = 20, MASK = (1u << BITS) - 1;
+  const uint64_t low = __reduce_add_sync(ALL, (uint32_t)v & MASK), middle = __reduce_add_sync(ALL, (uint32_t)(v >> BITS) & MASK);
+  const uint64_t high = __reduce_add_sync(ALL, (uint32_t)(v >> 2 * BITS));
+  return low + (middle << BITS) + (high << 2 * BITS);
 }
 
 // The cost of 64 symbols with these counts, including their table. A warp must call the function; each

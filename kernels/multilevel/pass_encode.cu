@@ -1,5 +1,6 @@
 // Stage multilevel, encoder: the passes of a level. A warp codes a batch, or a segment of a line.
 #include "multilevel/pass_encode.cuh"
+#include "multilevel/pass_small.cuh"
 #include "multilevel/pass_wide.cuh"
 #include "multilevel/stencil.cuh"
 
@@ -10,10 +11,12 @@ template <class T> struct EncoderRoom {
   static constexpr uint32_t WARPS = ENCODER_PASS_BYTES / 32 / sizeof(T);
   union {
     EncoderRoomOfWarp<T> warps[WARPS];
-    WideZeros zeros[WARPS];
+    Columns<T> columns;
   };
   BlockCounts counts;
   Coder<T> coder;
+  // The mask of the batch of this block, in a pass of few batches.
+  uint32_t mask;
 };
 
 template <int STENCIL, bool LINES, class T> FZ_DEV void encode_wide(const WideEncoder<T>& wide, WideCounts& own, const Known<T>& finer) {
@@ -39,17 +42,28 @@ template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoo
     copy_known(shape, Known<T>(buffers, shape, level), Known<T>(buffers, shape, level - 1), shape.grid(2, level - 1));
   }
   if (!has) return;
-  if (threadIdx.x == 0) room.coder = Coder<T>(p.threshold, m);
-  counts.clear();
   const Section& s = plan.of[plan.number[level][axis]];
+  const bool is_small = SmallEncoder<T>::fits(s);
+  if (is_small && blockIdx.x >= s.batches) return;
+  if (threadIdx.x == 0) {
+    room.coder = Coder<T>(p.threshold, m);
+    room.mask = 0;
+  }
+  counts.clear();
   const uint32_t stencil = stencil_of(memory.sums[level]);
   Known<T> finer(buffers, shape, max(level, 2u) - 1);
   if (level == 1) finer.at = nullptr;
+  if (is_small) {
+    const SmallEncoder<T> small = {shape, s, Known<T>(buffers, shape, level), Source<T>(address(input(a, 0))), room.coder, Keeper(memory, s.first_point), counts};
+    small.template batches<LINES>(stencil, finer, memory.masks + s.first_batch, room.mask);
+    counts.flush(memory.counts[plan.number[level][axis]]);
+    return;
+  }
   if constexpr (sizeof(T) == sizeof(float)) {
     const uint8_t* source = address(input(a, 0));
     if (WideEncoder<T>::fits(shape, s, source)) {
       const WideEncoder<T> wide = {shape, s, Known<T>(buffers, shape, level), reinterpret_cast<const T*>(source), room.coder, Keeper(memory, s.first_point), memory.masks + s.first_batch};
-      WideCounts own(counts, room.zeros[threadIdx.x >> 5]);
+      WideCounts own(counts, room.columns);
       if (stencil == 8) encode_wide<8, LINES>(wide, own, finer);
       else if (stencil == 6) encode_wide<6, LINES>(wide, own, finer);
       else if (stencil == 4) encode_wide<4, LINES>(wide, own, finer);

@@ -23,31 +23,60 @@ template <bool ANYWHERE> struct RunEncoder {
 
   // Writes a word at a place that is `before` words before the end.
   FZ_DEV void put(uint32_t before, uint32_t word) const {
-    if (before > room) return;
-    uint8_t* at = end + (int64_t)(int32_t)before * -2;
-    if (ANYWHERE) store<uint16_t>(at, (uint16_t)word);
-    else *reinterpret_cast<uint16_t*>(at) = (uint16_t)word;
+    uint8_t* to = end + (int64_t)(int32_t)before * -2;
+    if (ANYWHERE) store<uint16_t>(to, (uint16_t)word);
+    else *reinterpret_cast<uint16_t*>(to) = (uint16_t)word;
   }
-  FZ_DEV void emit(bool need) {
+  // Writes a word of the lanes whose `value` is at least `limit`.
+  FZ_DEV void emit(uint32_t value, uint32_t limit) {
+#ifndef FZ_EMULATED
+    if constexpr (!ANYWHERE) {
+      // The compiler would require half as many instructions more.
+      asm volatile(
+          "{\n"
+          ".reg .pred need, fits;\n"
+          ".reg .b32 who, mine;\n"
+          ".reg .b64 to;\n"
+          ".reg .b16 word;\n"
+          "setp.ge.u32 need, %3, %4;\n"
+          "vote.sync.ballot.b32 who, need, 0xffffffff;\n"
+          "and.b32 mine, who, %6;\n"
+          "popc.b32 who, who;\n"
+          "add.u32 %0, %0, who;\n"
+          "setp.le.and.u32 fits, %0, %5, need;\n"
+          "popc.b32 mine, mine;\n"
+          "sub.u32 mine, %0, mine;\n"
+          "mad.wide.s32 to, mine, -2, %7;\n"
+          "cvt.u16.u32 word, %1;\n"
+          "@fits st.global.u16 [to], word;\n"
+          "@need shr.u32 %1, %1, 16;\n"
+          "@need add.u32 %2, %2, 1;\n"
+          "}"
+          : "+r"(words), "+r"(x), "+r"(own)
+          : "r"(value), "r"(limit), "r"(room), "r"(lanes), "l"(__cvta_generic_to_global(end))
+          : "memory");
+      return;
+    }
+#endif
+    const bool need = value >= limit;
     const uint32_t who = __ballot_sync(ALL, need);
     words += __popc(who);
-    const uint32_t before = words - __popc(who & lanes);
-    if (need) put(before, x & 0xffff);
+    if (need && words <= room) put(words - __popc(who & lanes), x & 0xffff);
     x = need ? x >> 16 : x;
-    own += need ? 1 : 0;
+    own = need ? own + 1 : own;
   }
-  // Encodes a symbol, by its entry in the table of an encoder.
-  FZ_DEV void symbol(uint2 e, bool live) {
-    // Nothing changes if the frequency is 2^14 and all else is 0.
-    const uint32_t y = live ? e.y : 0, rest = y & (ONE_SLOT - 1);
-    emit((x >> (32 - FREQUENCY_BITS)) + rest >= ONE_SLOT);
-    const uint32_t q = __umulhi(x + (e.x >> 31), e.x | 1u << 31) >> (y >> 28);
-    x += (y >> FREQUENCY_BITS & (ONE_SLOT - 1)) + q * rest;
+  // Encodes a symbol, by its entry in the table of an encoder. Nothing changes if the entry is 0.
+  FZ_DEV void symbol(uint2 e) {
+    const uint32_t rest = e.y & (ONE_SLOT - 1);
+    emit((x >> (32 - FREQUENCY_BITS)) + rest, ONE_SLOT);
+    const uint32_t q = __umulhi(x + (e.x >> 31), e.x | 1u << 31) >> (e.y >> 28);
+    x += (e.y >> FREQUENCY_BITS & (ONE_SLOT - 1)) + q * rest;
   }
+  FZ_DEV void symbol(uint2 e, bool live) { symbol(make_uint2(e.x, live ? e.y : 0)); }
   // Encodes `count` bits, at most 16.
   FZ_DEV void bits(uint32_t count, uint32_t value) {
-    emit(count && x >> (32 - count));
-    if (count) x = x << count | value;
+    emit(count ? x >> (32 - count) : 0, 1);
+    x = count ? x << count | value : x;
   }
   // Writes lengths and states before the words, through shared memory of the warp. Returns the number of words of the run.
   FZ_DEV uint32_t finish(uint32_t* pairs) {
@@ -69,7 +98,8 @@ template <bool ANYWHERE> struct RunEncoder {
     __syncwarp();
     const uint32_t head = (first + 32 * width + all + 15) / 16;
     words += head;
-    for (uint32_t i = lane; i < head; i += 32) put(words - i, pairs[i / 2] >> 16 * (i % 2));
+    if (words <= room)
+      for (uint32_t i = lane; i < head; i += 32) put(words - i, pairs[i / 2] >> 16 * (i % 2));
     __syncwarp();
     return words;
   }

@@ -45,17 +45,11 @@ struct SetMaker {
   FZ_DEV void choose() {
     const uint32_t lane = threadIdx.x & 31;
     long long most = lane + 1 < groups ? (long long)(cost[lane] + cost[lane + 1]) - (long long)both[lane] : INT64_MIN;
-    uint32_t at = lane;
-    // Lane k has the best one of consecutive groups from k on.
-#pragma unroll
-    for (int d = 1; d < 32; d <<= 1) {
-      const long long other = __shfl_down_sync(ALL, most, d);
-      const uint32_t other_at = __shfl_down_sync(ALL, at, d);
-      if (other > most) {
-        most = other;
-        at = other_at;
-      }
-    }
+    // The largest high half, and the largest low half of those with it.
+    const int high = (int)(most >> 32), top = __reduce_max_sync(ALL, high);
+    const uint32_t low = high == top ? (uint32_t)most : 0, second = __reduce_max_sync(ALL, low);
+    const uint32_t at = __ffs((int)__ballot_sync(ALL, high == top && low == second)) - 1;
+    most = (long long)((unsigned long long)(uint32_t)top << 32 | second);
     if (lane == 0) {
       best = at;
       stop = groups == 1 || (most <= 0 && groups <= TABLES);
@@ -127,9 +121,10 @@ struct SetMaker {
       if (lane == 0) put(at, (table.entries - 1) | table.rest << 6);
       put(at + 12 + low - bits[0], value[0]);
       put(at + 12 + all_low + high - bits[1], value[1]);
+      const uint2 one = encoder_entry(table.e.f[0], table.e.before[0]), other = encoder_entry(table.e.f[1], table.e.before[1]);
       for (uint32_t k = of; k < (warp + 1 < groups ? first[warp + 1] : CONTEXTS); k++) {
-        set.entries[k][lane] = encoder_entry(table.e.f[0], table.e.before[0]);
-        set.entries[k][32 + lane] = encoder_entry(table.e.f[1], table.e.before[1]);
+        set.entries[k][lane] = one;
+        set.entries[k][32 + lane] = other;
       }
     }
     __syncthreads();
