@@ -5,7 +5,7 @@
 
 namespace fz {
 namespace multilevel {
-template <class T> struct __align__(16) BaseRoom {
+template <class T> struct BaseRoom {
   // The rings of warps that do not decode are not used.
   union {
     DecoderSet set;
@@ -70,19 +70,19 @@ template <class T> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& m
     for (int axis = 2; axis >= 0; axis--) {
       if (!shape.has_pass(level, axis)) continue;
       const BasePass pass(grid, level, axis, false);
-      const uint32_t count = pass.count(), left = pass.unit * pass.stride;
+      const uint32_t count = pass.count();
       for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
         uint32_t along;
         const uint32_t place = pass.place(grid, i, along);
         T t[8];
         pass.taps(room.grid, place, along, t);
         const Predicted<T> guess = of.predict_any(stencil, along + 1, pass.known - along - 1, t);
-        room.grid[place] = guess.p;
+        room.grid[place] = guess.context == FILL2 ? t[3] : guess.p;
         room.points[i] = (uint16_t)(place | guess.context << 12);
       }
       __syncthreads();
       // The point of the next step and its table are loaded before they are required. Lanes without a point have the first one.
-      uint32_t point = room.points[lane < count ? lane : 0], table = set.place[point >> 12];
+      uint32_t point = room.points[lane < count ? lane : 0], table = set.place[point >> 12], unit = run.look(set.at(table));
 #pragma unroll 1
       for (uint32_t from = 0; decodes && from < count; from += STEP) {
         const uint32_t place = point & (BASE_POINTS - 1), next = from + STEP + lane;
@@ -90,7 +90,7 @@ template <class T> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& m
         const bool live = from + lane < count;
         // Another lane may write the place of a lane without a point.
         const T guess = live ? room.grid[place] : T(0);
-        const T value = decode_value(run, set.at(table), state, room.quotients, of.step, guess, point >> 12 == FILL2, room.grid[place - left], live);
+        const T value = decode_value(run, unit, set.at(table), set.at(table_ahead), state, room.quotients, of, Expected<T>{guess, point >> 12 == FILL2, live});
         if (live) room.grid[place] = value;
         point = ahead;
         table = table_ahead;

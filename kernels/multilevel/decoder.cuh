@@ -60,20 +60,35 @@ FZ_DEV Decoded decode_token(RunDecoder& run, const DecoderTable& table, const St
   if (__any_sync(ALL, count == LONG)) return decode_long(run, state, t, exact);
   return {decode_short(run, t, count), false, 0};
 }
-// The value of a point that is predicted. `fill` is true if its context is FILL2, and quotients[u] is the quotient of a code below 16.
-template <class T> FZ_DEV T decode_value(RunDecoder& run, const DecoderTable& table, const State& state, const T* quotients, T step, T p, bool fill, T b, bool live) {
-  uint32_t count;
+// What is known of a point before its code. If `fill` is true, its context is FILL2, and p is the value of the left neighbor, else the
+// prediction.
+template <class T> struct Expected {
+  T p;
+  bool fill, live;
+};
+// The value of a point whose token has raw bits, or whose context is FILL2.
+template <class T> FZ_DEV T decode_rare(RunDecoder& run, const Taken& t, const State& state, const Predictor<T>& of, const Expected<T>& point) {
+  Decoded d = {t.symbol, false, 0};
+  if (__any_sync(ALL, t.raw == LONG)) d = decode_long(run, state, point.live ? t.symbol : 0, Num<T>::BITS);
+  else d.u = decode_short(run, t.symbol, t.raw);
+  if (d.exact) return Num<T>::value(d.bits);
+  if (point.fill && d.u == 0) return point.p;
+  return Num<T>::fma(Num<T>::small_integer(unzigzag(d.u - point.fill)), of.step, point.fill ? of.finish(of.center) : point.p);
+}
+// The value of a point. `unit` is what its table has for it, and becomes what the next table has for the next point. quotients[u] is
+// the quotient of a code below 16.
+template <class T>
+FZ_DEV T decode_value(RunDecoder& run, uint32_t& unit, const DecoderTable& table, const DecoderTable& next, const State& state, const T* quotients, const Predictor<T>& of, const Expected<T>& point) {
   run.more();
-  uint32_t u = run.live_token(table, live, count);
-  if (__any_sync(ALL, count > 0 || fill)) {
-    Decoded d = {u, false, 0};
-    if (__any_sync(ALL, count == LONG)) d = decode_long(run, state, live ? u : 0, Num<T>::BITS);
-    else d.u = decode_short(run, u, count);
-    if (d.exact) return Num<T>::value(d.bits);
-    if (fill && d.u == 0) return b;
-    return Num<T>::fma(Num<T>::small_integer(unzigzag(d.u - fill)), step, p);
+  Taken t = run.take(table, unit, point.live);
+  if (!__any_sync(ALL, t.raw > 0 | t.behind | point.fill)) {
+    unit = run.look(next);
+    return Num<T>::fma(quotients[t.symbol], of.step, point.p);
   }
-  return Num<T>::fma(quotients[u], step, p);
+  if (__any_sync(ALL, t.behind)) run.search(table, t, point.live);
+  const T value = decode_rare(run, t, state, of, point);
+  unit = run.look(next);
+  return value;
 }
 // The quotients of codes without raw bits. The threads of a block must call the function.
 template <class T> FZ_DEV void fill_quotients(T* quotients) {

@@ -63,6 +63,83 @@ struct QuietBatches {
   }
 };
 
+// The code of a point before it is decoded: the number of its table, and whether its context is FILL2.
+constexpr uint32_t TABLE_CODE = TABLES - 1, FILL_CODE = TABLES;
+static_assert(2 * TABLES * FILL_CODE <= 256 && TABLES == 8, "a code has 4 bits");
+
+// The taps of a batch and of the next one, and what is known of the points of a batch over x.
+template <class T> struct __align__(16) BatchRoom {
+  union {
+    StagedTaps<T> lines[2];
+    struct {
+      T taps[2][BATCH * ROW_TAPS], guesses[BATCH * STEP];
+    } rows;
+  };
+};
+
+// Predicts a group of steps. The taps of step j are at taps + j · NEXT and `APART` apart. `ends` is not 0 if some steps lack taps, and
+// i(j) is the point of step j. Writes predictions to `to`, one step after the other, and returns the codes of the points, that of step j
+// from bit 4 j on. The prediction of a point whose context is FILL2 is its left neighbor.
+template <int STENCIL, uint32_t APART, uint32_t NEXT, class T, class Index>
+FZ_DEV uint32_t guess_group(const Predictor<T>& of, const uint8_t* codes_of, const T* taps, T* to, uint32_t ends, uint32_t known, Index i) {
+  uint32_t unusual = 0, codes = 0;
+  T p[GROUP];
+  uint32_t context[GROUP];
+#pragma unroll
+  for (uint32_t j = 0; j < GROUP; j++) {
+    const Taps<T> w = staged_taps<STENCIL, APART>(taps + j * NEXT);
+    Guess<T> g = inside<STENCIL>(w.t0, w.a5, w.a, w.b, w.c, w.d, w.d5, w.t7);
+    if (ends >> j & 1) {
+      const uint32_t left = i(j) + 1;
+      g = near_end<STENCIL>(g, left, known > left ? known - left : 0, w.a5, w.a, w.b, w.c, w.d, w.d5, of.step);
+    }
+    if (!of.is_usual(g.p)) unusual |= 1u << j;
+    p[j] = of.finish(g.p);
+    context[j] = bucket(g.v * of.rate);
+  }
+  const uint32_t any = __reduce_or_sync(ALL, unusual);
+  if (any) {
+#pragma unroll
+    for (uint32_t j = 0; j < GROUP; j++) {
+      if (!(any >> j & 1)) continue;
+      const uint32_t left = i(j) + 1;
+      if (!(unusual >> j & 1)) continue;
+      const T b = taps[j * NEXT + 3 * APART];
+      const Predicted<T> r = careful(b, taps[j * NEXT + 4 * APART], left < known, of.threshold, of.center, of.step, of.rate);
+      p[j] = r.context == FILL2 ? b : of.finish(r.p);
+      context[j] = r.context;
+    }
+  }
+#pragma unroll
+  for (uint32_t j = 0; j < GROUP; j++) {
+    codes |= (uint32_t)codes_of[context[j]] << 4 * j;
+    to[j * STEP] = p[j];
+  }
+  return codes;
+}
+
+// The values of a run.
+template <class T> struct RunValues {
+  RunDecoder& run;
+  const DecoderSet& set;
+  const State& state;
+  const T* quotients;
+  const Predictor<T>& of;
+  uint32_t unit;
+  FZ_DEV const DecoderTable& table(uint32_t codes) const { return set.of[codes & TABLE_CODE]; }
+  // The codes of the first step of a batch are in the lowest bits.
+  FZ_DEV void begin(uint32_t codes) { unit = run.look(table(codes)); }
+  FZ_DEV T value(T guess, uint32_t codes, uint32_t next_codes, bool live) {
+    return decode_value(run, unit, table(codes), table(next_codes), state, quotients, of, Expected<T>{guess, (codes & FILL_CODE) != 0, live});
+  }
+};
+// The values of quiet steps, whose codes are 0.
+template <class T> struct QuietValues {
+  T step;
+  FZ_DEV void begin(uint32_t) {}
+  FZ_DEV T value(T guess, uint32_t codes, uint32_t, bool) const { return codes & FILL_CODE ? guess : Num<T>::fma(T(0), step, guess); }
+};
+
 // The pass that a warp works on.
 template <class T> struct PassDecoder {
   const Args& a;
@@ -73,10 +150,11 @@ template <class T> struct PassDecoder {
   const uint8_t* masks;
   const DecoderSet& set;
   const T* quotients;
+  const uint8_t* codes_of;
   const Known<T> known;
   const Predictor<T> of;
-  FZ_DEV PassDecoder(const Args& args, const MultilevelParams& p, const DecoderMemory& of_call, uint32_t number, const DecoderSet& tables, const T* of_codes)
-      : a(args), memory(of_call), shape(of_call.plan->shape), s(of_call.plan->of[number]), c(of_call.state->of[number]), masks(of_call.masks + of_call.plan->of[number].first_batch), set(tables), quotients(of_codes),
+  FZ_DEV PassDecoder(const Args& args, const MultilevelParams& p, const DecoderMemory& of_call, uint32_t number, const DecoderSet& tables, const T* of_codes, const uint8_t* of_contexts)
+      : a(args), memory(of_call), shape(of_call.plan->shape), s(of_call.plan->of[number]), c(of_call.state->of[number]), masks(of_call.masks + of_call.plan->of[number].first_batch), set(tables), quotients(of_codes), codes_of(of_contexts),
         known(Buffers<T>(of_call.values, p), of_call.plan->shape, of_call.plan->of[number].level), of(p.threshold, metadata_of(args)) {}
 
   FZ_DEV uint32_t warp() const { return uniform(threadIdx.x >> 5); }
@@ -89,21 +167,33 @@ template <class T> struct PassDecoder {
   FZ_DEV uint32_t warps() const { return gridDim.x * (blockDim.x >> 5); }
 
   // Returns whether all runs were sound.
-  template <int STENCIL, bool LINES> FZ_DEV bool runs(const RowTarget<T>* target, RunRing& ring, StagedTaps<T>* room) const {
+  template <int STENCIL, bool LINES> FZ_DEV bool runs(const RowTarget<T>* target, RunRing& ring, BatchRoom<T>& room) const {
     bool good = true;
 #pragma unroll 1
     for (uint32_t number = spread(), count = uniform(c.runs); number < count; number += warps()) {
       RunDecoder run(run_words(a, memory, c, c.mask_runs + number), ring);
       RunBatches<false> walk(s, c, masks, RunSteps(s, c, memory.starts + c.first_run, number));
-      auto value = [&](Predicted<T> p, T left, bool live) { return decode_value(run, set.table(p.context), *memory.state, quotients, of.step, p.p, p.context == FILL2, left, live); };
-      if constexpr (LINES) lines<STENCIL>(walk, room, value);
-      else rows<STENCIL>(walk, *target, room, value);
+      RunValues<T> values = {run, set, *memory.state, quotients, of, 0};
+      if constexpr (LINES) lines<STENCIL>(walk, room.lines, values);
+      else rows<STENCIL>(walk, *target, room, values);
       good &= run.is_finished();
     }
     return good;
   }
-  // Restores the steps of batches by `value`; the taps of the next batch are on their way meanwhile.
-  template <int STENCIL, class Batches, class Value> FZ_DEV void lines(Batches& walk, StagedTaps<T>* room, Value value) const {
+  // Calls f(j, codes, next codes) for the steps of a batch.
+  template <class F> static FZ_DEV void each_step(uint32_t steps, uint32_t codes, F f) {
+    uint32_t j = __ffs((int)steps) - 1;
+#pragma unroll 1
+    while (true) {
+      steps &= steps - 1;
+      const uint32_t next = steps ? __ffs((int)steps) - 1 : 0;
+      f(j, codes >> 4 * j, codes >> 4 * next);
+      if (!steps) return;
+      j = next;
+    }
+  }
+  // Restores the steps of batches by `values`; the taps of the next batch are on their way meanwhile.
+  template <int STENCIL, class Batches, class Values> FZ_DEV void lines(Batches& walk, StagedTaps<T>* room, Values& values) const {
     const uint32_t points = kept(s.known), per_line = kept(s.per_line);
     uint32_t batch, mask, number = ~0u, i_ahead = 0;
     Line<T> ahead;
@@ -126,70 +216,79 @@ template <class T> struct PassDecoder {
       end_group();
       wait_for_group_before();
       __syncwarp();
-      const T* taps = &room[which].at[threadIdx.x & 31];
+      // The predictions of a step replace its first taps, which later steps do not require.
+      T* taps = &room[which].at[threadIdx.x & 31];
+      const uint32_t before = i == 0 ? 7 : 0, behind = points < i + 12 ? ~0u << (points > i + 4 ? points - i - 4 : 0) : 0;
+      uint32_t codes = 0;
 #pragma unroll 1
-      for (uint32_t left = steps; left; left &= left - 1) {
-        const uint32_t j = __ffs((int)left) - 1, at = i + j;
-        const T* own = taps + j * STEP;
-        const Predicted<T> p = predict_staged<STENCIL, STEP>(of, own, at < 3 || at + 5 > points, at, points);
-        const T restored = value(p, own[3 * STEP], line.live);
-        if (line.live) line.odd[(uint64_t)at * line.apart] = restored;
-      }
+      for (uint32_t j = 0; j < BATCH; j += GROUP)
+        if (steps >> j & ((1u << GROUP) - 1)) codes |= guess_group<STENCIL, STEP, STEP>(of, codes_of, taps + j * STEP, taps + j * STEP, (before | behind) >> j, points, [&](uint32_t k) { return i + j + k; }) << 4 * j;
+      values.begin(codes >> 4 * (__ffs((int)steps) - 1));
+      each_step(steps, codes, [&](uint32_t j, uint32_t own, uint32_t next) {
+        const T restored = values.value(taps[j * STEP], own, next, line.live);
+        if (line.live) line.odd[(uint64_t)(i + j) * line.apart] = restored;
+      });
       __syncwarp();
     }
   }
-  template <int STENCIL, class Batches, class Value> FZ_DEV void rows(Batches& walk, const RowTarget<T>& target, StagedTaps<T>* room, Value value) const {
+  template <int STENCIL, class Batches, class Values> FZ_DEV void rows(Batches& walk, const RowTarget<T>& target, BatchRoom<T>& room, Values& values) const {
     const uint32_t lane = kept(threadIdx.x & 31), points = kept(s.known), width = kept(s.points[0]);
     // All steps have 32 points, rows end with a point of the pass, and a store has two points.
     const bool full = uniform(width % STEP == 0 && points == width && !target.array && target.pairs);
     uint32_t batch, mask;
     RowPack ahead;
-    auto stage = [&](StagedTaps<T>& to) {
+    auto stage = [&](T* to) {
       ahead = RowPack(s, known.length, batch);
-      stage_pack(to, known.at, ahead, points, known.wide);
+      stage_pack(*reinterpret_cast<StagedTaps<T>*>(to), known.at, ahead, points, known.wide);
     };
     bool more = walk.next(batch, mask);
-    if (more) stage(room[0]);
+    if (more) stage(room.rows.taps[0]);
     end_group();
 #pragma unroll 1
     for (uint32_t which = 0; more; which ^= 1) {
       // Lane k of each 8 has the first point of step k, whether points of it lack taps, and where it is in the target.
       const uint32_t first = ahead.x, ends = ahead.ends(points), to = ahead.in(s, target.per_y, target.per_z) + 2 * ahead.x, steps = mask;
       more = walk.next(batch, mask);
-      if (more) stage(room[which ^ 1]);
+      if (more) stage(room.rows.taps[which ^ 1]);
       end_group();
       wait_for_group_before();
       __syncwarp();
-      const T* taps = &room[which].at[lane + 1];
+      const T* taps = &room.rows.taps[which][lane + 1];
+      T* guesses = &room.rows.guesses[lane];
+      uint32_t codes = 0;
 #pragma unroll 1
-      for (uint32_t left = steps; left; left &= left - 1) {
-        const uint32_t j = __ffs((int)left) - 1, i = __shfl_sync(ALL, first, j) + lane, place = __shfl_sync(ALL, to, j) + 2 * lane;
-        const T* own = taps + j * ROW_TAPS;
-        const bool live = full || i < width;
-        const Predicted<T> p = predict_staged<STENCIL, 1>(of, own, ends >> j & 1, i, points);
-        const T even = own[3], odd = value(p, even, live);
+      for (uint32_t j = 0; j < BATCH; j += GROUP)
+        if (steps >> j & ((1u << GROUP) - 1))
+          codes |= guess_group<STENCIL, 1, ROW_TAPS>(of, codes_of, taps + j * ROW_TAPS, guesses + j * STEP, ends >> j, points, [&](uint32_t k) { return __shfl_sync(ALL, first, j + k) + lane; }) << 4 * j;
+      values.begin(codes >> 4 * (__ffs((int)steps) - 1));
+      each_step(steps, codes, [&](uint32_t j, uint32_t own, uint32_t next) {
+        const uint32_t place = __shfl_sync(ALL, to, j) + 2 * lane;
+        const T even = taps[j * ROW_TAPS + 3];
         if (full) {
-          put_pair(target.at + place, true, even, odd);
-          continue;
+          put_pair(target.at + place, true, even, values.value(guesses[j * STEP], own, next, true));
+          return;
         }
+        const uint32_t i = __shfl_sync(ALL, first, j) + lane;
+        const bool live = i < width;
+        const T odd = values.value(guesses[j * STEP], own, next, live);
         if (live) target.put(place, even, odd);
         // The known point behind the last one of the pass.
-        if (i + 1 == width && points > width) target.put_last(place + 2, own[4]);
-      }
+        if (i + 1 == width && points > width) target.put_last(place + 2, taps[j * ROW_TAPS + 4]);
+      });
       __syncwarp();
     }
   }
 
-  template <int STENCIL, bool LINES> FZ_DEV bool all(const RowTarget<T>* target, RunRing& ring, StagedTaps<T>* room) const {
+  template <int STENCIL, bool LINES> FZ_DEV bool all(const RowTarget<T>* target, RunRing& ring, BatchRoom<T>& room) const {
     const bool good = runs<STENCIL, LINES>(target, ring, room);
     if (!c.has_masks) return good;
     // Steps that are in no run: all of their tokens are 0. If most warps have no run, these warps restore them.
     const uint32_t all = warps(), own = spread(), busy = 2 * uniform(c.runs) < all ? uniform(c.runs) : 0;
     if (own < busy) return good;
     QuietBatches walk(s, masks, own - busy, all - busy);
-    auto value = [&](Predicted<T> p, T left, bool) { return of.restore(0, p, left); };
-    if constexpr (LINES) lines<STENCIL>(walk, room, value);
-    else rows<STENCIL>(walk, *target, room, value);
+    QuietValues<T> values = {of.step};
+    if constexpr (LINES) lines<STENCIL>(walk, room.lines, values);
+    else rows<STENCIL>(walk, *target, room, values);
     return good;
   }
 };

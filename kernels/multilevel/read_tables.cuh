@@ -73,18 +73,21 @@ struct ReadSet {
         const uint32_t f = e.f[half], before = e.before[half], s = 32 * half + lane;
         set.of[k].entries[s] = decoder_entry(f, before, s < PATTERN ? raw_bits(s, 0) : LONG);
       }
-      fill_first(set.of[k], e);
+      fill_units(set.of[k], e);
     }
   }
-  // A warp finds the symbols of the units of 16 slots, symbol by symbol.
-  FZ_DEV static void fill_first(DecoderTable& table, const Entries& e) {
+  // A warp finds the symbols of the units of 32 slots, symbol by symbol.
+  FZ_DEV static void fill_units(DecoderTable& table, const Entries& e) {
     uint64_t some = (uint64_t)__ballot_sync(ALL, e.f[1] > 0) << 32 | __ballot_sync(ALL, e.f[0] > 0);
     uint32_t before = 0;
 #pragma unroll 1
-    for (; some; some &= some - 1) {
+    while (some) {
       const uint32_t s = __ffsll((long long)some) - 1;
+      some &= some - 1;
+      const uint32_t apart = some ? __ffsll((long long)some) - 1 - s : 0;
       const uint32_t low = __shfl_sync(ALL, e.before[0] + e.f[0], s % 32), high = __shfl_sync(ALL, e.before[1] + e.f[1], s % 32), end = s < 32 ? low : high;
-      for (uint32_t unit = (before + 15) / 16 + (threadIdx.x & 31); unit * 16 < end; unit += 32) table.first[unit] = (uint8_t)s;
+      for (uint32_t unit = (before + 31) / 32 + (threadIdx.x & 31); unit * 32 < end; unit += 32)
+        table.units[unit] = (uint16_t)(unit * 32 + 32 > end && apart < 32 ? s | apart << 6 | end % 32 << 11 : s);
       before = end;
     }
   }

@@ -10,8 +10,16 @@ namespace fz {
 namespace multilevel {
 // Words that are on their way to a warp.
 constexpr uint32_t RING = 128;
-struct RunRing {
+struct __align__(2 * RING) RunRing {
   uint16_t words[RING];
+};
+// A symbol that a lane took from its state.
+struct Taken {
+  // The symbol, and how many raw bits follow: LONG for many, or if the token is no code.
+  uint32_t symbol, raw;
+  // The state before, and whether the symbol is a later one.
+  uint32_t x;
+  bool behind, need;
 };
 
 struct RunDecoder {
@@ -81,32 +89,56 @@ struct RunDecoder {
   FZ_DEV void refill(bool active) {
     const bool need = active & (x < 1u << 16) & (left > 0);
     // All lanes read a word: a branch takes longer.
-    const uint32_t who = __ballot_sync(ALL, need), word = kept((uint32_t)(*ring).words[(at + __popc(who & lanes)) % RING]);
-    if (need) {
-      x = x << 16 | word;
-      left--;
-    }
+    take_words(need);
+  }
+  FZ_DEV void take_words(bool need) {
+    const uint32_t who = __ballot_sync(ALL, need), word = kept(word_at(at + __popc(who & lanes)));
+    x = need ? x << 16 | word : x;
+    left -= need;
     at += __popc(who);
   }
-  // The symbol of this lane by its table, and how many raw bits follow: LONG for many, or if the token is no code.
-  FZ_DEV uint32_t token(const DecoderTable& table, bool live, uint32_t& raw) {
-    const uint32_t s = live_token(table, live, raw);
-    return live ? s : 0;
+  FZ_DEV uint32_t word_at(uint32_t i) const {
+#ifdef FZ_EMULATED
+    return (*ring).words[i % RING];
+#else
+    // Rings are aligned to their size.
+    return *reinterpret_cast<const uint16_t*>(__cvta_shared_to_generic(ring.at | (2 * i & (2 * RING - 1))));
+#endif
   }
-  // The same, but the symbol is undefined if the lane is not live.
-  FZ_DEV uint32_t live_token(const DecoderTable& table, bool live, uint32_t& raw) {
-    const uint32_t high = x >> FREQUENCY_BITS, slot = x % ONE_SLOT;
-    uint32_t s = table.first[slot >> 4], e = table.entries[s];
+  // What a table has for the slot of this lane. The function is called before `take`, so that the load takes place meanwhile.
+  FZ_DEV uint32_t look(const DecoderTable& table) const { return table.units[x % ONE_SLOT / 32]; }
+  // Takes a symbol by its table. If a lane is behind, `search` must follow.
+  FZ_DEV Taken take(const DecoderTable& table, uint32_t unit, bool live) {
+    const uint32_t limit = live & (left > 0) ? 1u << 16 : 0, high = x >> FREQUENCY_BITS, slot = x % ONE_SLOT;
+    uint32_t s = unit & 63;
+    if (unit < (slot % 32 + 1) << 11) s += unit >> 6 & 31;
+    const uint32_t e = table.entries[s], last = e % ONE_SLOT, place = slot - (e >> (FREQUENCY_BITS + 4)), before = x;
+    x = live ? last * high + (high + place) : x;
+    const bool need = x < limit;
+    take_words(need);
+    return {s, live ? e >> FREQUENCY_BITS & 15 : 0, before, live && place > last, need};
+  }
+  // Takes the symbols again, of lanes that are behind by their later symbols. Few units have more than two symbols.
+  FZ_DEV void search(const DecoderTable& table, Taken& t, bool live) {
+    at -= __popc(__ballot_sync(ALL, t.need));
+    left += t.need;
+    const uint32_t high = t.x >> FREQUENCY_BITS, slot = t.x % ONE_SLOT;
+    uint32_t e = table.entries[t.symbol];
     while (true) {
-      const bool behind = slot - (e >> (FREQUENCY_BITS + 4)) > (e >> 4) % ONE_SLOT;
+      const bool behind = live && slot - (e >> (FREQUENCY_BITS + 4)) > e % ONE_SLOT;
       if (!__any_sync(ALL, behind)) break;
-      if (behind) e = table.entries[++s];
+      if (behind) e = table.entries[++t.symbol];
     }
-    const uint32_t next = (e >> 4) % ONE_SLOT * high + (high + slot - (e >> (FREQUENCY_BITS + 4)));
-    x = live ? next : x;
+    x = live ? e % ONE_SLOT * high + (high + slot - (e >> (FREQUENCY_BITS + 4))) : t.x;
+    t.raw = live ? e >> FREQUENCY_BITS & 15 : 0;
     refill(live);
-    raw = live ? e & 15 : 0;
-    return s;
+  }
+  // The symbol of this lane by its table, 0 if the lane is not live, and how many raw bits follow.
+  FZ_DEV uint32_t token(const DecoderTable& table, bool live, uint32_t& raw) {
+    Taken t = take(table, look(table), live);
+    if (__any_sync(ALL, t.behind)) search(table, t, live);
+    raw = t.raw;
+    return live ? t.symbol : 0;
   }
   FZ_DEV uint32_t symbol(const DecoderTable& table, bool live) {
     uint32_t raw;
