@@ -12,7 +12,8 @@ template <class T> struct BaseRoom {
     RunRing idle[8];
   };
   // Points of a pass contain their predictions until they are decoded.
-  T grid[BASE_POINTS], quotients[SYMBOLS];
+  T grid[BASE_POINTS];
+  Values<T> values;
   // For each point of a pass its place in the grid, and its context from bit 12 on.
   uint16_t points[BASE_POINTS / 2];
 };
@@ -59,7 +60,7 @@ template <class T> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& m
   RunDecoder run(run_words(a, memory, memory.state->of[0], 0), decodes ? ring : room.idle[threadIdx.x >> 5]);
   __syncthreads();
   copy_set(room.set, memory.set(0, 0));
-  fill_quotients(room.quotients);
+  room.values.fill();
   __syncthreads();
   if (decodes) decode_roots(run, set, state, of, grid, room.grid);
   __syncthreads();
@@ -90,7 +91,7 @@ template <class T> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& m
         const bool live = from + lane < count;
         // Another lane may write the place of a lane without a point.
         const T guess = live ? room.grid[place] : T(0);
-        const T value = decode_value(run, unit, set.at(table), set.at(table_ahead), state, room.quotients, of, Expected<T>{guess, point >> 12 == FILL2, live});
+        const T value = decode_value(run, unit, set.at(table), set.at(table_ahead), state, room.values, of, __any_sync(ALL, point >> 12 == FILL2), Expected<T>{guess, point >> 12 == FILL2, live});
         if (live) room.grid[place] = value;
         point = ahead;
         table = table_ahead;

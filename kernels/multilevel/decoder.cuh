@@ -60,14 +60,27 @@ FZ_DEV Decoded decode_token(RunDecoder& run, const DecoderTable& table, const St
   if (__any_sync(ALL, count == LONG)) return decode_long(run, state, t, exact);
   return {decode_short(run, t, count), false, 0};
 }
+// What values of codes are computed from: for all tokens the code whose raw bits are 0, and its quotient.
+template <class T> struct Values {
+  T quotients[SYMBOLS];
+  uint32_t codes[SYMBOLS];
+  // The threads of a block must call the function.
+  FZ_DEV void fill() {
+    const uint32_t t = threadIdx.x;
+    if (t >= SYMBOLS) return;
+    codes[t] = t < PATTERN ? code_of(t, 0) : 0;
+    quotients[t] = Num<T>::integer(unzigzag(codes[t]));
+  }
+};
 // What is known of a point before its code. If `fill` is true, its context is FILL2, and p is the value of the left neighbor, else the
 // prediction.
 template <class T> struct Expected {
   T p;
   bool fill, live;
 };
-// The value of a point whose token has raw bits, or whose context is FILL2.
-template <class T> FZ_DEV T decode_rare(RunDecoder& run, const Taken& t, const State& state, const Predictor<T>& of, const Expected<T>& point) {
+// The value of a point if some lane is behind, has many raw bits or a token that is no code, or has the context FILL2.
+template <class T> FZ_DEV T decode_rare(RunDecoder& run, const DecoderTable& table, Taken& t, const State& state, const Predictor<T>& of, const Expected<T>& point) {
+  if (__any_sync(ALL, t.behind)) run.search(table, t, point.live);
   Decoded d = {t.symbol, false, 0};
   if (__any_sync(ALL, t.raw == LONG)) d = decode_long(run, state, point.live ? t.symbol : 0, Num<T>::BITS);
   else d.u = decode_short(run, t.symbol, t.raw);
@@ -75,24 +88,21 @@ template <class T> FZ_DEV T decode_rare(RunDecoder& run, const Taken& t, const S
   if (point.fill && d.u == 0) return point.p;
   return Num<T>::fma(Num<T>::small_integer(unzigzag(d.u - point.fill)), of.step, point.fill ? of.finish(of.center) : point.p);
 }
-// The value of a point. `unit` is what its table has for it, and becomes what the next table has for the next point. quotients[u] is
-// the quotient of a code below 16.
+// The value of a point. `unit` is what its table has for it, and becomes what the next table has for the next point. `fills` is true in
+// all lanes if some point may have the context FILL2.
 template <class T>
-FZ_DEV T decode_value(RunDecoder& run, uint32_t& unit, const DecoderTable& table, const DecoderTable& next, const State& state, const T* quotients, const Predictor<T>& of, const Expected<T>& point) {
+FZ_DEV T decode_value(RunDecoder& run, uint32_t& unit, const DecoderTable& table, const DecoderTable& next, const State& state, const Values<T>& values, const Predictor<T>& of, bool fills, const Expected<T>& point) {
   run.more();
   Taken t = run.take(table, unit, point.live);
-  if (!__any_sync(ALL, t.raw > 0 | t.behind | point.fill)) {
+  if (!__any_sync(ALL, t.raw > 0 || t.behind) && !fills) {
     unit = run.look(next);
-    return Num<T>::fma(quotients[t.symbol], of.step, point.p);
+    return Num<T>::fma(values.quotients[t.symbol], of.step, point.p);
   }
-  if (__any_sync(ALL, t.behind)) run.search(table, t, point.live);
-  const T value = decode_rare(run, t, state, of, point);
+  T value;
+  if (__any_sync(ALL, t.raw == LONG || t.behind) || fills) value = decode_rare(run, table, t, state, of, point);
+  else value = Num<T>::fma(Num<T>::small_integer(unzigzag(values.codes[t.symbol] + run.bits_of_all(t.raw))), of.step, point.p);
   unit = run.look(next);
   return value;
-}
-// The quotients of codes without raw bits. The threads of a block must call the function.
-template <class T> FZ_DEV void fill_quotients(T* quotients) {
-  if (threadIdx.x < SYMBOLS) quotients[threadIdx.x] = Num<T>::integer(unzigzag(threadIdx.x));
 }
 }  // namespace multilevel
 }  // namespace fz

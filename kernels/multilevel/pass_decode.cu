@@ -8,7 +8,7 @@ template <class T> struct PassRoom {
   static constexpr uint32_t WARPS = PASS_BYTES / 32 / sizeof(T);
   RunRing rings[WARPS];
   DecoderSet set;
-  T quotients[SYMBOLS];
+  Values<T> values;
   // For each context the number of its table; from bit 3 on 1 if it is FILL2.
   uint8_t codes[CONTEXTS];
   BatchRoom<T> batches[WARPS];
@@ -34,9 +34,9 @@ template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom<T
   const uint32_t number = plan.number[level][axis];
   copy_set(room.set, memory.set(number, 0));
   if (threadIdx.x < CONTEXTS) room.codes[threadIdx.x] = (uint8_t)(memory.set(number, 0).place[threadIdx.x] / sizeof(DecoderTable) | (threadIdx.x == FILL2 ? FILL_CODE : 0));
-  fill_quotients(room.quotients);
+  room.values.fill();
   __syncthreads();
-  const PassDecoder<T> decoder(a, p, memory, number, room.set, room.quotients, room.codes);
+  const PassDecoder<T> decoder(a, p, memory, number, room.set, room.values, room.codes);
   RunRing& ring = room.rings[threadIdx.x >> 5];
   BatchRoom<T>& taps = room.batches[threadIdx.x >> 5];
   const Target<T> array(output(a, 0), elements(p));

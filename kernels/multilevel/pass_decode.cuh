@@ -123,21 +123,31 @@ template <class T> struct RunValues {
   RunDecoder& run;
   const DecoderSet& set;
   const State& state;
-  const T* quotients;
+  const Values<T>& values;
   const Predictor<T>& of;
+  // What the table of the next step has, that table, and whether the batch has points whose context is FILL2.
   uint32_t unit;
-  FZ_DEV const DecoderTable& table(uint32_t codes) const { return set.of[codes & TABLE_CODE]; }
-  // The codes of the first step of a batch are in the lowest bits.
-  FZ_DEV void begin(uint32_t codes) { unit = run.look(table(codes)); }
-  FZ_DEV T value(T guess, uint32_t codes, uint32_t next_codes, bool live) {
-    return decode_value(run, unit, table(codes), table(next_codes), state, quotients, of, Expected<T>{guess, (codes & FILL_CODE) != 0, live});
+  const DecoderTable* now;
+  bool fills;
+  FZ_DEV const DecoderTable* table(uint32_t codes) const { return &set.of[codes & TABLE_CODE]; }
+  // `first` is the first step of a batch.
+  FZ_DEV void begin(uint32_t codes, uint32_t first) {
+    now = table(codes >> 4 * first);
+    unit = run.look(*now);
+    fills = __any_sync(ALL, (codes & 0x11111111 * FILL_CODE) != 0);
+  }
+  FZ_DEV T value(T guess, uint32_t codes, uint32_t j, uint32_t next, bool live) {
+    const DecoderTable* then = table(codes >> 4 * next);
+    const T v = decode_value(run, unit, *now, *then, state, values, of, fills, Expected<T>{guess, (codes >> 4 * j & FILL_CODE) != 0, live});
+    now = then;
+    return v;
   }
 };
 // The values of quiet steps, whose codes are 0.
 template <class T> struct QuietValues {
   T step;
-  FZ_DEV void begin(uint32_t) {}
-  FZ_DEV T value(T guess, uint32_t codes, uint32_t, bool) const { return codes & FILL_CODE ? guess : Num<T>::fma(T(0), step, guess); }
+  FZ_DEV void begin(uint32_t, uint32_t) {}
+  FZ_DEV T value(T guess, uint32_t codes, uint32_t j, uint32_t, bool) const { return codes >> 4 * j & FILL_CODE ? guess : Num<T>::fma(T(0), step, guess); }
 };
 
 // The pass that a warp works on.
@@ -149,12 +159,12 @@ template <class T> struct PassDecoder {
   const Coding& c;
   const uint8_t* masks;
   const DecoderSet& set;
-  const T* quotients;
+  const Values<T>& of_codes;
   const uint8_t* codes_of;
   const Known<T> known;
   const Predictor<T> of;
-  FZ_DEV PassDecoder(const Args& args, const MultilevelParams& p, const DecoderMemory& of_call, uint32_t number, const DecoderSet& tables, const T* of_codes, const uint8_t* of_contexts)
-      : a(args), memory(of_call), shape(of_call.plan->shape), s(of_call.plan->of[number]), c(of_call.state->of[number]), masks(of_call.masks + of_call.plan->of[number].first_batch), set(tables), quotients(of_codes), codes_of(of_contexts),
+  FZ_DEV PassDecoder(const Args& args, const MultilevelParams& p, const DecoderMemory& of_call, uint32_t number, const DecoderSet& tables, const Values<T>& values, const uint8_t* of_contexts)
+      : a(args), memory(of_call), shape(of_call.plan->shape), s(of_call.plan->of[number]), c(of_call.state->of[number]), masks(of_call.masks + of_call.plan->of[number].first_batch), set(tables), of_codes(values), codes_of(of_contexts),
         known(Buffers<T>(of_call.values, p), of_call.plan->shape, of_call.plan->of[number].level), of(p.threshold, metadata_of(args)) {}
 
   FZ_DEV uint32_t warp() const { return uniform(threadIdx.x >> 5); }
@@ -173,21 +183,21 @@ template <class T> struct PassDecoder {
     for (uint32_t number = spread(), count = uniform(c.runs); number < count; number += warps()) {
       RunDecoder run(run_words(a, memory, c, c.mask_runs + number), ring);
       RunBatches<false> walk(s, c, masks, RunSteps(s, c, memory.starts + c.first_run, number));
-      RunValues<T> values = {run, set, *memory.state, quotients, of, 0};
+      RunValues<T> values = {run, set, *memory.state, of_codes, of, 0, nullptr, false};
       if constexpr (LINES) lines<STENCIL>(walk, room.lines, values);
       else rows<STENCIL>(walk, *target, room, values);
       good &= run.is_finished();
     }
     return good;
   }
-  // Calls f(j, codes, next codes) for the steps of a batch.
-  template <class F> static FZ_DEV void each_step(uint32_t steps, uint32_t codes, F f) {
+  // Calls f(j, k) for the steps j of a batch, where k is the next one.
+  template <class F> static FZ_DEV void each_step(uint32_t steps, F f) {
     uint32_t j = __ffs((int)steps) - 1;
 #pragma unroll 1
     while (true) {
       steps &= steps - 1;
       const uint32_t next = steps ? __ffs((int)steps) - 1 : 0;
-      f(j, codes >> 4 * j, codes >> 4 * next);
+      f(j, next);
       if (!steps) return;
       j = next;
     }
@@ -223,9 +233,9 @@ template <class T> struct PassDecoder {
 #pragma unroll 1
       for (uint32_t j = 0; j < BATCH; j += GROUP)
         if (steps >> j & ((1u << GROUP) - 1)) codes |= guess_group<STENCIL, STEP, STEP>(of, codes_of, taps + j * STEP, taps + j * STEP, (before | behind) >> j, points, [&](uint32_t k) { return i + j + k; }) << 4 * j;
-      values.begin(codes >> 4 * (__ffs((int)steps) - 1));
-      each_step(steps, codes, [&](uint32_t j, uint32_t own, uint32_t next) {
-        const T restored = values.value(taps[j * STEP], own, next, line.live);
+      values.begin(codes, __ffs((int)steps) - 1);
+      each_step(steps, [&](uint32_t j, uint32_t next) {
+        const T restored = values.value(taps[j * STEP], codes, j, next, line.live);
         if (line.live) line.odd[(uint64_t)(i + j) * line.apart] = restored;
       });
       __syncwarp();
@@ -260,17 +270,17 @@ template <class T> struct PassDecoder {
       for (uint32_t j = 0; j < BATCH; j += GROUP)
         if (steps >> j & ((1u << GROUP) - 1))
           codes |= guess_group<STENCIL, 1, ROW_TAPS>(of, codes_of, taps + j * ROW_TAPS, guesses + j * STEP, ends >> j, points, [&](uint32_t k) { return __shfl_sync(ALL, first, j + k) + lane; }) << 4 * j;
-      values.begin(codes >> 4 * (__ffs((int)steps) - 1));
-      each_step(steps, codes, [&](uint32_t j, uint32_t own, uint32_t next) {
+      values.begin(codes, __ffs((int)steps) - 1);
+      each_step(steps, [&](uint32_t j, uint32_t next) {
         const uint32_t place = __shfl_sync(ALL, to, j) + 2 * lane;
         const T even = taps[j * ROW_TAPS + 3];
         if (full) {
-          put_pair(target.at + place, true, even, values.value(guesses[j * STEP], own, next, true));
+          put_pair(target.at + place, true, even, values.value(guesses[j * STEP], codes, j, next, true));
           return;
         }
         const uint32_t i = __shfl_sync(ALL, first, j) + lane;
         const bool live = i < width;
-        const T odd = values.value(guesses[j * STEP], own, next, live);
+        const T odd = values.value(guesses[j * STEP], codes, j, next, live);
         if (live) target.put(place, even, odd);
         // The known point behind the last one of the pass.
         if (i + 1 == width && points > width) target.put_last(place + 2, taps[j * ROW_TAPS + 4]);

@@ -109,7 +109,8 @@ struct RunDecoder {
   FZ_DEV uint32_t look(const DecoderTable& table) const { return table.units[x % ONE_SLOT / 32]; }
   // Takes a symbol by its table. If a lane is behind, `search` must follow.
   FZ_DEV Taken take(const DecoderTable& table, uint32_t unit, bool live) {
-    const uint32_t limit = live & (left > 0) ? 1u << 16 : 0, high = x >> FREQUENCY_BITS, slot = x % ONE_SLOT;
+    // A lane that is not live has a state of at least 2^16, or no words left.
+    const uint32_t limit = left > 0 ? 1u << 16 : 0, high = x >> FREQUENCY_BITS, slot = x % ONE_SLOT;
     uint32_t s = unit & 63;
     if (unit < (slot % 32 + 1) << 11) s += unit >> 6 & 31;
     const uint32_t e = table.entries[s], last = e % ONE_SLOT, place = slot - (e >> (FREQUENCY_BITS + 4)), before = x;
@@ -149,6 +150,13 @@ struct RunDecoder {
     const uint32_t value = x & ((1u << count) - 1);
     x >>= count;
     refill(count > 0);
+    return value;
+  }
+  // The same if all lanes refilled before, which then do not require a word unless they take bits.
+  FZ_DEV uint32_t bits_of_all(uint32_t count) {
+    const uint32_t limit = left > 0 ? 1u << 16 : 0, value = x & ((1u << count) - 1);
+    x >>= count;
+    take_words(x < limit);
     return value;
   }
   // The raw bits of tokens, as many as there may be. All lanes call it.
