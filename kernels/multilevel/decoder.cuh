@@ -72,21 +72,25 @@ template <class T> struct Values {
     quotients[t] = Num<T>::integer(unzigzag(codes[t]));
   }
 };
-// What is known of a point before its code. If `fill` is true, its context is FILL2, and p is the value of the left neighbor, else the
-// prediction.
+// What is known of a point before its code: its prediction, or the value of the left neighbor if its context is FILL2. Then bit 3 of
+// `codes` from bit `shift` on is set.
+constexpr uint32_t FILL_CODE = 8;
 template <class T> struct Expected {
   T p;
-  bool fill, live;
+  uint32_t codes, shift;
+  bool live;
 };
 // The value of a point if some lane is behind, has many raw bits or a token that is no code, or has the context FILL2.
 template <class T> FZ_DEV T decode_rare(RunDecoder& run, const DecoderTable& table, Taken& t, const State& state, const Predictor<T>& of, const Expected<T>& point) {
-  if (__any_sync(ALL, t.behind)) run.search(table, t, point.live);
+  if (__any_sync(ALL, t.behind)) run.search(table, t);
+  run.refill();
+  const bool fill = (point.codes >> point.shift & FILL_CODE) != 0;
   Decoded d = {t.symbol, false, 0};
   if (__any_sync(ALL, t.raw == LONG)) d = decode_long(run, state, point.live ? t.symbol : 0, Num<T>::BITS);
   else d.u = decode_short(run, t.symbol, t.raw);
   if (d.exact) return Num<T>::value(d.bits);
-  if (point.fill && d.u == 0) return point.p;
-  return Num<T>::fma(Num<T>::small_integer(unzigzag(d.u - point.fill)), of.step, point.fill ? of.finish(of.center) : point.p);
+  if (fill && d.u == 0) return point.p;
+  return Num<T>::fma(Num<T>::small_integer(unzigzag(d.u - fill)), of.step, fill ? of.finish(of.center) : point.p);
 }
 // The value of a point. `unit` is what its table has for it, and becomes what the next table has for the next point. `fills` is true in
 // all lanes if some point may have the context FILL2.
@@ -95,13 +99,19 @@ FZ_DEV T decode_value(RunDecoder& run, uint32_t& unit, const DecoderTable& table
   run.more();
   Taken t = run.take(table, unit, point.live);
   if (!__any_sync(ALL, t.raw > 0 || t.behind) && !fills) {
+    run.refill();
     unit = run.look(next);
     return Num<T>::fma(values.quotients[t.symbol], of.step, point.p);
   }
   T value;
-  if (__any_sync(ALL, t.raw == LONG || t.behind) || fills) value = decode_rare(run, table, t, state, of, point);
-  else value = Num<T>::fma(Num<T>::small_integer(unzigzag(values.codes[t.symbol] + run.bits_of_all(t.raw))), of.step, point.p);
-  unit = run.look(next);
+  if (__any_sync(ALL, t.raw == LONG || t.behind) || fills) {
+    value = decode_rare(run, table, t, state, of, point);
+    unit = run.look(next);
+  } else {
+    const uint32_t raw = run.refill_and_bits(t.raw);
+    unit = run.look(next);
+    value = Num<T>::fma(Num<T>::small_integer(unzigzag(values.codes[t.symbol] + raw)), of.step, point.p);
+  }
   return value;
 }
 }  // namespace multilevel

@@ -64,8 +64,8 @@ struct QuietBatches {
 };
 
 // The code of a point before it is decoded: the number of its table, and whether its context is FILL2.
-constexpr uint32_t TABLE_CODE = TABLES - 1, FILL_CODE = TABLES;
-static_assert(2 * TABLES * FILL_CODE <= 256 && TABLES == 8, "a code has 4 bits");
+constexpr uint32_t TABLE_CODE = TABLES - 1;
+static_assert(TABLES == FILL_CODE, "a code has 4 bits");
 
 // The taps of a batch and of the next one, and what is known of the points of a batch over x.
 template <class T> struct __align__(16) BatchRoom {
@@ -77,26 +77,57 @@ template <class T> struct __align__(16) BatchRoom {
   };
 };
 
+// Begins to copy the taps of all steps of a batch, which all exist. `i` is the first step of the batch.
+template <int STENCIL, class T> FZ_DEV void stage_inner_line(StagedTaps<T>& to, const Line<T>& line, uint32_t i) {
+  constexpr uint32_t TAPS = STENCIL < 4 ? 4 : STENCIL, FIRST = (8 - TAPS) / 2;
+  T* own = &to.at[FIRST * STEP + (threadIdx.x & 31)];
+  const T* from = line.even + (i + FIRST - 3) * line.apart;
+#pragma unroll
+  for (uint32_t r = FIRST; r < LINE_TAPS - FIRST; r++) {
+    copy_async<sizeof(T)>(own, from);
+    own += STEP;
+    from += line.apart;
+  }
+}
+
 // Predicts a group of steps. The taps of step j are at taps + j · NEXT and `APART` apart. `ends` is not 0 if some steps lack taps, and
 // i(j) is the point of step j. Writes predictions to `to`, one step after the other, and returns the codes of the points, that of step j
 // from bit 4 j on. The prediction of a point whose context is FILL2 is its left neighbor.
 template <int STENCIL, uint32_t APART, uint32_t NEXT, class T, class Index>
 FZ_DEV uint32_t guess_group(const Predictor<T>& of, const uint8_t* codes_of, const T* taps, T* to, uint32_t ends, uint32_t known, Index i) {
-  uint32_t unusual = 0, codes = 0;
+  uint32_t unusual = 0, codes = 0, context[GROUP];
   T p[GROUP];
-  uint32_t context[GROUP];
+  Guess<T> g[GROUP];
 #pragma unroll
   for (uint32_t j = 0; j < GROUP; j++) {
     const Taps<T> w = staged_taps<STENCIL, APART>(taps + j * NEXT);
-    Guess<T> g = inside<STENCIL>(w.t0, w.a5, w.a, w.b, w.c, w.d, w.d5, w.t7);
-    if (ends >> j & 1) {
-      const uint32_t left = i(j) + 1;
-      g = near_end<STENCIL>(g, left, known > left ? known - left : 0, w.a5, w.a, w.b, w.c, w.d, w.d5, of.step);
-    }
-    if (!of.is_usual(g.p)) unusual |= 1u << j;
-    p[j] = of.finish(g.p);
-    context[j] = bucket(g.v * of.rate);
+    g[j] = inside<STENCIL>(w.t0, w.a5, w.a, w.b, w.c, w.d, w.d5, w.t7);
   }
+  // Few steps lack taps, and few arrays are on a lattice. The latencies of steps without branches between them overlap.
+  if (ends % (1u << GROUP)) {
+#pragma unroll
+    for (uint32_t j = 0; j < GROUP; j++) {
+      if (!(ends >> j & 1)) continue;
+      const Taps<T> w = staged_taps<STENCIL, APART>(taps + j * NEXT);
+      const uint32_t left = i(j) + 1;
+      g[j] = near_end<STENCIL>(g[j], left, known > left ? known - left : 0, w.a5, w.a, w.b, w.c, w.d, w.d5, of.step);
+    }
+  }
+#pragma unroll
+  for (uint32_t j = 0; j < GROUP; j++) {
+    if (!of.is_usual(g[j].p)) unusual |= 1u << j;
+    p[j] = g[j].p;
+    context[j] = bucket(g[j].v * of.rate);
+  }
+  if (uniform(of.lattice)) {
+#pragma unroll 1
+    for (uint32_t k = 0; k < GROUP; k++) {
+#pragma unroll
+      for (uint32_t j = 0; j < GROUP; j++) p[j] = j == k ? of.on_lattice(p[j]) : p[j];
+    }
+  }
+#pragma unroll
+  for (uint32_t j = 0; j < GROUP; j++) p[j] = Num<T>::smaller(Num<T>::larger(p[j], of.low), of.high);
   const uint32_t any = __reduce_or_sync(ALL, unusual);
   if (any) {
 #pragma unroll
@@ -137,8 +168,8 @@ template <class T> struct RunValues {
     fills = __any_sync(ALL, (codes & 0x11111111 * FILL_CODE) != 0);
   }
   FZ_DEV T value(T guess, uint32_t codes, uint32_t j, uint32_t next, bool live) {
-    const DecoderTable* then = table(codes >> 4 * next);
-    const T v = decode_value(run, unit, *now, *then, state, values, of, fills, Expected<T>{guess, (codes >> 4 * j & FILL_CODE) != 0, live});
+    const DecoderTable* then = table(codes >> (4 * next & 31));
+    const T v = decode_value(run, unit, *now, *then, state, values, of, fills, Expected<T>{guess, codes, 4 * j, live});
     now = then;
     return v;
   }
@@ -190,13 +221,13 @@ template <class T> struct PassDecoder {
     }
     return good;
   }
-  // Calls f(j, k) for the steps j of a batch, where k is the next one.
+  // Calls f(j, k) for the steps j of a batch, where k is the next one, or any number.
   template <class F> static FZ_DEV void each_step(uint32_t steps, F f) {
     uint32_t j = __ffs((int)steps) - 1;
 #pragma unroll 1
     while (true) {
       steps &= steps - 1;
-      const uint32_t next = steps ? __ffs((int)steps) - 1 : 0;
+      const uint32_t next = __ffs((int)steps) - 1;
       f(j, next);
       if (!steps) return;
       j = next;
@@ -205,6 +236,8 @@ template <class T> struct PassDecoder {
   // Restores the steps of batches by `values`; the taps of the next batch are on their way meanwhile.
   template <int STENCIL, class Batches, class Values> FZ_DEV void lines(Batches& walk, StagedTaps<T>* room, Values& values) const {
     const uint32_t points = kept(s.known), per_line = kept(s.per_line);
+    // All steps have 32 points.
+    const bool full = uniform(s.points[0] % STEP == 0);
     uint32_t batch, mask, number = ~0u, i_ahead = 0;
     Line<T> ahead;
     auto stage = [&](StagedTaps<T>& to) {
@@ -212,7 +245,8 @@ template <class T> struct PassDecoder {
       if (own != number) ahead = Line<T>(shape, s, known, own);
       number = own;
       i_ahead = (batch - own * per_line) * BATCH;
-      stage_line<STENCIL>(to, ahead, i_ahead, mask, points);
+      if (mask == (1u << BATCH) - 1 && i_ahead > 0 && i_ahead + 12 <= points) stage_inner_line<STENCIL>(to, ahead, i_ahead);
+      else stage_line<STENCIL>(to, ahead, i_ahead, mask, points);
     };
     bool more = walk.next(batch, mask);
     if (more) stage(room[0]);
@@ -227,7 +261,8 @@ template <class T> struct PassDecoder {
       wait_for_group_before();
       __syncwarp();
       // The predictions of a step replace its first taps, which later steps do not require.
-      T* taps = &room[which].at[threadIdx.x & 31];
+      const Shared<T> column(room[which].at[threadIdx.x & 31]);
+      T* taps = &*column;
       const uint32_t before = i == 0 ? 7 : 0, behind = points < i + 12 ? ~0u << (points > i + 4 ? points - i - 4 : 0) : 0;
       uint32_t codes = 0;
 #pragma unroll 1
@@ -235,8 +270,13 @@ template <class T> struct PassDecoder {
         if (steps >> j & ((1u << GROUP) - 1)) codes |= guess_group<STENCIL, STEP, STEP>(of, codes_of, taps + j * STEP, taps + j * STEP, (before | behind) >> j, points, [&](uint32_t k) { return i + j + k; }) << 4 * j;
       values.begin(codes, __ffs((int)steps) - 1);
       each_step(steps, [&](uint32_t j, uint32_t next) {
+        T* to = line.odd + (i + j) * line.apart;
+        if (full) {
+          *to = values.value(taps[j * STEP], codes, j, next, true);
+          return;
+        }
         const T restored = values.value(taps[j * STEP], codes, j, next, line.live);
-        if (line.live) line.odd[(uint64_t)(i + j) * line.apart] = restored;
+        if (line.live) *to = restored;
       });
       __syncwarp();
     }
@@ -263,8 +303,9 @@ template <class T> struct PassDecoder {
       end_group();
       wait_for_group_before();
       __syncwarp();
-      const T* taps = &room.rows.taps[which][lane + 1];
-      T* guesses = &room.rows.guesses[lane];
+      const Shared<T> of_taps(room.rows.taps[which][lane + 1]), of_guesses(room.rows.guesses[lane]);
+      const T* taps = &*of_taps;
+      T* guesses = &*of_guesses;
       uint32_t codes = 0;
 #pragma unroll 1
       for (uint32_t j = 0; j < BATCH; j += GROUP)

@@ -19,7 +19,7 @@ struct Taken {
   uint32_t symbol, raw;
   // The state before, and whether the symbol is a later one.
   uint32_t x;
-  bool behind, need;
+  bool behind;
 };
 
 struct RunDecoder {
@@ -29,7 +29,7 @@ struct RunDecoder {
   Shared<RunRing> ring;
   // The lanes before this one.
   uint32_t lanes;
-  // Words read, and words that have been in the ring; the two words of this lane behind them, and where the next two are.
+  // The bytes of words read, and of words that have been in the ring; the two words of this lane behind them, and where the next two are.
   uint32_t at, filled, ahead;
   const uint8_t* from;
   // Words from `from` to the end of the run, if positive.
@@ -55,9 +55,9 @@ struct RunDecoder {
     if (bad) x = left = 0;
     // Pairs of words are aligned, so the first pair may begin with the word before the codes.
     from = run.at + 2 * before;
-    at = uniform((uint32_t)(reinterpret_cast<uint64_t>(from) >> 1 & 1));
-    from += 4 * (int)lane - 2 * (int)at;
-    rest = bad ? 0 : (int32_t)sum + (int32_t)at - 2 * (int32_t)lane;
+    at = uniform((uint32_t)reinterpret_cast<uint64_t>(from) & 2);
+    from += 4 * (int)lane - (int)at;
+    rest = bad ? 0 : (int32_t)sum + (int32_t)at / 2 - 2 * (int32_t)lane;
     ahead = next();
     fill();
     fill();
@@ -77,67 +77,76 @@ struct RunDecoder {
   }
   // Keeps 64 words ahead, which are enough for two refills.
   FZ_DEV void more() {
-    if (__builtin_expect(filled - at <= RING - 64, 0)) fill();
+    if (__builtin_expect(filled - at <= 2 * (RING - 64), 0)) fill();
   }
   FZ_DEV void fill() {
     __syncwarp();
-    reinterpret_cast<uint32_t*>((*ring).words)[filled % RING / 2 + (threadIdx.x & 31)] = ahead;
-    filled += 64;
+    reinterpret_cast<uint32_t*>((*ring).words)[filled % (2 * RING) / 4 + (threadIdx.x & 31)] = ahead;
+    filled += 128;
     ahead = next();
     __syncwarp();
   }
   FZ_DEV void refill(bool active) {
     const bool need = active & (x < 1u << 16) & (left > 0);
     // All lanes read a word: a branch takes longer.
-    take_words(need);
-  }
-  FZ_DEV void take_words(bool need) {
-    const uint32_t who = __ballot_sync(ALL, need), word = kept(word_at(at + __popc(who & lanes)));
+    const uint32_t who = __ballot_sync(ALL, need), word = kept(word_at(at + 2 * __popc(who & lanes)));
     x = need ? x << 16 | word : x;
     left -= need;
-    at += __popc(who);
+    at += 2 * __popc(who);
   }
-  FZ_DEV uint32_t word_at(uint32_t i) const {
+  FZ_DEV uint32_t word_at(uint32_t byte) const {
 #ifdef FZ_EMULATED
-    return (*ring).words[i % RING];
+    return (*ring).words[byte / 2 % RING];
 #else
     // Rings are aligned to their size.
-    return *reinterpret_cast<const uint16_t*>(__cvta_shared_to_generic(ring.at | (2 * i & (2 * RING - 1))));
+    return *reinterpret_cast<const uint16_t*>(__cvta_shared_to_generic(ring.at | (byte & (2 * RING - 1))));
 #endif
   }
   // What a table has for the slot of this lane. The function is called before `take`, so that the load takes place meanwhile.
-  FZ_DEV uint32_t look(const DecoderTable& table) const { return table.units[x % ONE_SLOT / 32]; }
-  // Takes a symbol by its table. If a lane is behind, `search` must follow.
+  FZ_DEV uint32_t look(const DecoderTable& table) const { return kept((uint32_t)table.units[x % ONE_SLOT / 32]); }
+  // Takes a symbol by its table. If a lane is behind, `search` must follow, then a refill.
   FZ_DEV Taken take(const DecoderTable& table, uint32_t unit, bool live) {
-    // A lane that is not live has a state of at least 2^16, or no words left.
-    const uint32_t limit = left > 0 ? 1u << 16 : 0, high = x >> FREQUENCY_BITS, slot = x % ONE_SLOT;
+    const uint32_t high = x >> FREQUENCY_BITS, slot = x % ONE_SLOT, before = x;
     uint32_t s = unit & 63;
-    if (unit < (slot % 32 + 1) << 11) s += unit >> 6 & 31;
-    const uint32_t e = table.entries[s], last = e % ONE_SLOT, place = slot - (e >> (FREQUENCY_BITS + 4)), before = x;
+    if (unit < ((slot % 32 + 1) << 11)) s += unit >> 6 & 31;
+    const uint32_t e = table.entries[s], last = e % ONE_SLOT, place = slot - (e >> (FREQUENCY_BITS + 4));
     x = live ? last * high + (high + place) : x;
-    const bool need = x < limit;
-    take_words(need);
-    return {s, live ? e >> FREQUENCY_BITS & 15 : 0, before, live && place > last, need};
+    return {s, live ? e >> FREQUENCY_BITS & 15 : 0, before, live && place > last};
   }
-  // Takes the symbols again, of lanes that are behind by their later symbols. Few units have more than two symbols.
-  FZ_DEV void search(const DecoderTable& table, Taken& t, bool live) {
-    at -= __popc(__ballot_sync(ALL, t.need));
-    left += t.need;
+  // Takes the later symbols of lanes that are behind. Few units have more than two symbols.
+  FZ_DEV void search(const DecoderTable& table, Taken& t) {
     const uint32_t high = t.x >> FREQUENCY_BITS, slot = t.x % ONE_SLOT;
-    uint32_t e = table.entries[t.symbol];
-    while (true) {
-      const bool behind = live && slot - (e >> (FREQUENCY_BITS + 4)) > e % ONE_SLOT;
-      if (!__any_sync(ALL, behind)) break;
-      if (behind) e = table.entries[++t.symbol];
+    const bool was_behind = t.behind;
+    uint32_t e = 0;
+    while (__any_sync(ALL, t.behind)) {
+      if (t.behind) e = table.entries[++t.symbol];
+      t.behind = t.behind && slot - (e >> (FREQUENCY_BITS + 4)) > e % ONE_SLOT;
     }
-    x = live ? e % ONE_SLOT * high + (high + slot - (e >> (FREQUENCY_BITS + 4))) : t.x;
-    t.raw = live ? e >> FREQUENCY_BITS & 15 : 0;
-    refill(live);
+    if (was_behind) {
+      x = e % ONE_SLOT * high + (high + slot - (e >> (FREQUENCY_BITS + 4)));
+      t.raw = e >> FREQUENCY_BITS & 15;
+    }
+  }
+  // Refills all lanes. Lanes that took no symbol have a state of at least 2^16, or no words left.
+  FZ_DEV void refill() { refill(true); }
+  // Refills, then takes `count` bits and refills again. Whether a lane requires a second word does not depend on the first one.
+  FZ_DEV uint32_t refill_and_bits(uint32_t count) {
+    const bool need = x < (left > 0 ? 1u << 16 : 0u), again = (need ? x : x >> 16) >> count == 0 && left > need;
+    const uint32_t who = __ballot_sync(ALL, need), then = __ballot_sync(ALL, again), middle = at + 2 * __popc(who);
+    const uint32_t word = word_at(at + 2 * __popc(who & lanes)), next = word_at(middle + 2 * __popc(then & lanes));
+    x = need ? x << 16 | word : x;
+    const uint32_t value = x & ((1u << count) - 1);
+    x >>= count;
+    x = again ? x << 16 | next : x;
+    left -= need + again;
+    at = middle + 2 * __popc(then);
+    return value;
   }
   // The symbol of this lane by its table, 0 if the lane is not live, and how many raw bits follow.
   FZ_DEV uint32_t token(const DecoderTable& table, bool live, uint32_t& raw) {
     Taken t = take(table, look(table), live);
-    if (__any_sync(ALL, t.behind)) search(table, t, live);
+    if (__any_sync(ALL, t.behind)) search(table, t);
+    refill();
     raw = t.raw;
     return live ? t.symbol : 0;
   }
@@ -150,13 +159,6 @@ struct RunDecoder {
     const uint32_t value = x & ((1u << count) - 1);
     x >>= count;
     refill(count > 0);
-    return value;
-  }
-  // The same if all lanes refilled before, which then do not require a word unless they take bits.
-  FZ_DEV uint32_t bits_of_all(uint32_t count) {
-    const uint32_t limit = left > 0 ? 1u << 16 : 0, value = x & ((1u << count) - 1);
-    x >>= count;
-    take_words(x < limit);
     return value;
   }
   // The raw bits of tokens, as many as there may be. All lanes call it.
