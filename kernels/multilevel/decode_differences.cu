@@ -180,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(256) multilevel_sum_lines(FZ_ARGS) 
     fz::multilevel::restore<VALUE>(a);                                                        \
   }                                                                                           \
   extern "C" __global__ void __launch_bounds__(256) multilevel_put_exact_##NAME(FZ_ARGS) {    \
-    if (fz::cancelled(a)) return;                                                             \
+    if (fz::multilevel::cancelled_late(a)) return;                                            \
     fz::multilevel::put_exact<VALUE>(a);                                                      \
   }
 MULTILEVEL_RESTORE(f32, float)

@@ -16,6 +16,26 @@ FZ_DEV bool is_open(const Args& a, const DecoderMemory& memory, const Multilevel
   const uint32_t broken = *reinterpret_cast<const volatile uint32_t*>(a.zeroed);
   return elements(p) > 0 && (broken == 0 || broken > order_of(a)) && !memory.state->stored;
 }
+// As `fz::cancelled`, but the next grid starts only after the grids before this one have ended. Before the call, this grid may read what
+// those grids wrote if the grid before it calls the function too.
+FZ_DEV bool cancelled_late(const Args& a) {
+#ifdef FZ_EMULATED
+  return cancelled(a);
+#else
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
+#endif
+  return cancelled(a, *reinterpret_cast<volatile unsigned long long*>(&status_of(a)->failed));
+#endif
+}
+// Before a call of `cancelled_late`: whether an earlier grid failed. Failures of the grid before this one may be missing.
+FZ_DEV bool cancelled_early(const Args& a) {
+#ifdef FZ_EMULATED
+  return cancelled(a);
+#else
+  return cancelled(a, *reinterpret_cast<volatile unsigned long long*>(&status_of(a)->failed));
+#endif
+}
 FZ_DEV const MultilevelMetadata& metadata_of(const Args& a) { return *reinterpret_cast<const MultilevelMetadata*>(address(input(a, 1))); }
 FZ_DEV uint32_t stencil_at(const MultilevelMetadata& m, uint32_t level) {
   const uint32_t at = 2 * (level - 1);

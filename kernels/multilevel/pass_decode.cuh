@@ -207,14 +207,18 @@ template <class T> struct PassDecoder {
   }
   FZ_DEV uint32_t warps() const { return gridDim.x * (blockDim.x >> 5); }
 
-  // Returns whether all runs were sound.
-  template <int STENCIL, bool LINES> FZ_DEV bool runs(const RowTarget<T>* target, RunRing& ring, BatchRoom<T>& room) const {
+  // Waits for the grid before this one. Returns true if a grid failed.
+  FZ_DEV bool stops() const { return uniform(cancelled_late(a) || !is_open(a, memory, params<MultilevelParams>(a))); }
+  // Returns whether all runs were sound. `waits` is true until the grid before this one has ended; if that grid failed, it stays true.
+  template <int STENCIL, bool LINES> FZ_DEV bool runs(const RowTarget<T>* target, RunRing& ring, BatchRoom<T>& room, bool& waits) const {
     bool good = true;
 #pragma unroll 1
     for (uint32_t number = spread(), count = uniform(c.runs); number < count; number += warps()) {
       RunDecoder run(run_words(a, memory, c, c.mask_runs + number), ring);
       RunBatches<false> walk(s, c, masks, RunSteps(s, c, memory.starts + c.first_run, number));
       RunValues<T> values = {run, set, *memory.state, of_codes, of, 0, nullptr, false};
+      if (waits && stops()) return true;
+      waits = false;
       if constexpr (LINES) lines<STENCIL>(walk, room.lines, values);
       else rows<STENCIL>(walk, *target, room, values);
       good &= run.is_finished();
@@ -331,8 +335,9 @@ template <class T> struct PassDecoder {
   }
 
   template <int STENCIL, bool LINES> FZ_DEV bool all(const RowTarget<T>* target, RunRing& ring, BatchRoom<T>& room) const {
-    const bool good = runs<STENCIL, LINES>(target, ring, room);
-    if (!c.has_masks) return good;
+    bool waits = true;
+    const bool good = runs<STENCIL, LINES>(target, ring, room, waits);
+    if ((waits && stops()) || !c.has_masks) return good;
     // Steps that are in no run: all of their tokens are 0. If most warps have no run, these warps restore them.
     const uint32_t all = warps(), own = spread(), busy = 2 * uniform(c.runs) < all ? uniform(c.runs) : 0;
     if (own < busy) return good;
