@@ -106,29 +106,30 @@ template <class T> FZ_DEV T decode_rare(RunDecoder& run, const DecoderTable& tab
   run.refill();
   const bool fill = (point.codes >> point.shift & FILL_CODE) != 0;
   Decoded d = {t.symbol, false, 0};
-  if (__any_sync(ALL, t.raw == LONG)) d = decode_long(run, state, point.live ? t.symbol : 0, Num<T>::BITS);
-  else d.u = decode_short(run, t.symbol, t.raw);
+  if (__any_sync(ALL, t.raw() == LONG)) d = decode_long(run, state, point.live ? t.symbol : 0, Num<T>::BITS);
+  else d.u = decode_short(run, t.symbol, t.raw());
   if (d.exact) return Num<T>::value(d.bits);
   if (fill && d.u == 0) return point.p;
   return Num<T>::fma(Num<T>::small_integer(unzigzag(d.u - fill)), of.step, fill ? of.finish(of.center) : point.p);
 }
-// The value of a point. `unit` is what its table has for it, and becomes what the next table has for the next point. `fills` is true in
-// all lanes if some point may have the context FILL2.
+// The value of a point. `unit` is what its table has for it, and becomes what the next table has for the next point. `fills` is 0, or
+// Taken::RAW in all lanes if some point may have the context FILL2.
 template <class T>
-FZ_DEV T decode_value(RunDecoder& run, uint32_t& unit, const DecoderTable& table, const DecoderTable& next, const State& state, const Values<T>& values, const Predictor<T>& of, bool fills, const Expected<T>& point) {
+FZ_DEV T decode_value(RunDecoder& run, uint32_t& unit, const DecoderTable& table, const DecoderTable& next, const State& state, const Values<T>& values, const Predictor<T>& of, uint32_t fills, const Expected<T>& point) {
   run.more();
   Taken t = run.take(table, unit, point.live);
-  if (!__any_sync(ALL, t.raw > 0 || t.behind) && !fills) {
+  const uint32_t raw_field = (t.entry & Taken::RAW) | fills;
+  if (!__any_sync(ALL, raw_field != 0 || t.behind)) {
     run.refill();
     unit = run.look(next);
     return Num<T>::fma(values.quotients[t.symbol], of.step, point.p);
   }
   T value;
-  if (__any_sync(ALL, t.raw == LONG || t.behind) || fills) {
+  if (__any_sync(ALL, raw_field == Taken::RAW || t.behind)) {
     value = decode_rare(run, table, t, state, of, point);
     unit = run.look(next);
   } else {
-    const uint32_t raw = run.refill_and_bits(t.raw);
+    const uint32_t raw = run.refill_and_bits(t.raw());
     unit = run.look(next);
     value = Num<T>::fma(Num<T>::small_integer(unzigzag(values.codes[t.symbol] + raw)), of.step, point.p);
   }

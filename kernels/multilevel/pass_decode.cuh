@@ -156,19 +156,20 @@ template <class T> struct RunValues {
   const State& state;
   const Values<T>& values;
   const Predictor<T>& of;
-  // What the table of the next step has, that table, and whether the batch has points whose context is FILL2.
-  uint32_t unit;
-  const DecoderTable* now;
-  bool fills;
-  FZ_DEV const DecoderTable* table(uint32_t codes) const { return &set.of[codes & TABLE_CODE]; }
+  // What the table of the next step has, Taken::RAW if the batch has points whose context is FILL2, else 0, and the table.
+  uint32_t unit, fills;
+  Shared<const DecoderTable> now;
+  FZ_DEV RunValues(RunDecoder& of_run, const DecoderSet& tables, const State& of_call, const Values<T>& of_codes, const Predictor<T>& predictor)
+      : run(of_run), set(tables), state(of_call), values(of_codes), of(predictor), unit(0), fills(0), now(tables.of[0]) {}
+  FZ_DEV Shared<const DecoderTable> table(uint32_t codes) const { return Shared<const DecoderTable>(set.of[codes & TABLE_CODE]); }
   // `first` is the first step of a batch.
   FZ_DEV void begin(uint32_t codes, uint32_t first) {
     now = table(codes >> 4 * first);
     unit = run.look(*now);
-    fills = __any_sync(ALL, (codes & 0x11111111 * FILL_CODE) != 0);
+    fills = __any_sync(ALL, (codes & 0x11111111 * FILL_CODE) != 0) ? Taken::RAW : 0;
   }
   FZ_DEV T value(T guess, uint32_t codes, uint32_t j, uint32_t next, bool live) {
-    const DecoderTable* then = table(codes >> (4 * next & 31));
+    const Shared<const DecoderTable> then = table(codes >> (4 * next & 31));
     const T v = decode_value(run, unit, *now, *then, state, values, of, fills, Expected<T>{guess, codes, 4 * j, live});
     now = then;
     return v;
@@ -216,7 +217,7 @@ template <class T> struct PassDecoder {
     for (uint32_t number = spread(), count = uniform(c.runs); number < count; number += warps()) {
       RunDecoder run(run_words(a, memory, c, c.mask_runs + number), ring);
       RunBatches<false> walk(s, c, masks, RunSteps(s, c, memory.starts + c.first_run, number));
-      RunValues<T> values = {run, set, *memory.state, of_codes, of, 0, nullptr, false};
+      RunValues<T> values(run, set, *memory.state, of_codes, of);
       if (waits && stops()) return true;
       waits = false;
       if constexpr (LINES) lines<STENCIL>(walk, room.lines, values);
@@ -273,15 +274,14 @@ template <class T> struct PassDecoder {
       for (uint32_t j = 0; j < BATCH; j += GROUP)
         if (steps >> j & ((1u << GROUP) - 1)) codes |= guess_group<STENCIL, STEP, STEP>(of, codes_of, taps + j * STEP, taps + j * STEP, (before | behind) >> j, points, [&](uint32_t k) { return i + j + k; }) << 4 * j;
       values.begin(codes, __ffs((int)steps) - 1);
-      each_step(steps, [&](uint32_t j, uint32_t next) {
-        T* to = line.odd + (i + j) * line.apart;
-        if (full) {
-          *to = values.value(taps[j * STEP], codes, j, next, true);
-          return;
-        }
-        const T restored = values.value(taps[j * STEP], codes, j, next, line.live);
-        if (line.live) *to = restored;
-      });
+      if (full) {
+        each_step(steps, [&](uint32_t j, uint32_t next) { line.odd[(i + j) * line.apart] = values.value(taps[j * STEP], codes, j, next, true); });
+      } else {
+        each_step(steps, [&](uint32_t j, uint32_t next) {
+          const T restored = values.value(taps[j * STEP], codes, j, next, line.live);
+          if (line.live) line.odd[(i + j) * line.apart] = restored;
+        });
+      }
       __syncwarp();
     }
   }
@@ -316,20 +316,22 @@ template <class T> struct PassDecoder {
         if (steps >> j & ((1u << GROUP) - 1))
           codes |= guess_group<STENCIL, 1, ROW_TAPS>(of, codes_of, taps + j * ROW_TAPS, guesses + j * STEP, ends >> j, points, [&](uint32_t k) { return __shfl_sync(ALL, first, j + k) + lane; }) << 4 * j;
       values.begin(codes, __ffs((int)steps) - 1);
-      each_step(steps, [&](uint32_t j, uint32_t next) {
-        const uint32_t place = __shfl_sync(ALL, to, j) + 2 * lane;
-        const T even = taps[j * ROW_TAPS + 3];
-        if (full) {
-          put_pair(target.at + place, true, even, values.value(guesses[j * STEP], codes, j, next, true));
-          return;
-        }
-        const uint32_t i = __shfl_sync(ALL, first, j) + lane;
-        const bool live = i < width;
-        const T odd = values.value(guesses[j * STEP], codes, j, next, live);
-        if (live) target.put(place, even, odd);
-        // The known point behind the last one of the pass.
-        if (i + 1 == width && points > width) target.put_last(place + 2, taps[j * ROW_TAPS + 4]);
-      });
+      if (full) {
+        each_step(steps, [&](uint32_t j, uint32_t next) {
+          const uint32_t place = __shfl_sync(ALL, to, j) + 2 * lane;
+          put_pair(target.at + place, true, taps[j * ROW_TAPS + 3], values.value(guesses[j * STEP], codes, j, next, true));
+        });
+      } else {
+        each_step(steps, [&](uint32_t j, uint32_t next) {
+          const uint32_t place = __shfl_sync(ALL, to, j) + 2 * lane, i = __shfl_sync(ALL, first, j) + lane;
+          const T even = taps[j * ROW_TAPS + 3];
+          const bool live = i < width;
+          const T odd = values.value(guesses[j * STEP], codes, j, next, live);
+          if (live) target.put(place, even, odd);
+          // The known point behind the last one of the pass.
+          if (i + 1 == width && points > width) target.put_last(place + 2, taps[j * ROW_TAPS + 4]);
+        });
+      }
       __syncwarp();
     }
   }

@@ -15,11 +15,14 @@ struct __align__(2 * RING) RunRing {
 };
 // A symbol that a lane took from its state.
 struct Taken {
-  // The symbol, and how many raw bits follow: LONG for many, or if the token is no code.
-  uint32_t symbol, raw;
+  static constexpr uint32_t RAW = LONG << FREQUENCY_BITS;
+  // The symbol, and its entry, of which the raw bits are 0 if the lane is not live.
+  uint32_t symbol, entry;
   // The state before, and whether the symbol is a later one.
   uint32_t x;
   bool behind;
+  // How many raw bits follow: LONG for many, or if the token is no code.
+  FZ_DEV uint32_t raw() const { return entry >> FREQUENCY_BITS & LONG; }
 };
 
 struct RunDecoder {
@@ -91,8 +94,15 @@ struct RunDecoder {
     // All lanes read a word: a branch takes longer.
     const uint32_t who = __ballot_sync(ALL, need), word = kept(word_at(at + 2 * __popc(who & lanes)));
     x = need ? x << 16 | word : x;
-    left -= need;
+    count_word(need);
     at += 2 * __popc(who);
+  }
+  FZ_DEV void count_word(bool read) {
+#ifdef FZ_EMULATED
+    left -= read;
+#else
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %1, 0;\n\t@p add.u32 %0, %0, -1;\n\t}" : "+r"(left) : "r"((uint32_t)read));
+#endif
   }
   FZ_DEV uint32_t word_at(uint32_t byte) const {
 #ifdef FZ_EMULATED
@@ -111,7 +121,7 @@ struct RunDecoder {
     if (unit < ((slot % 32 + 1) << 11)) s += unit >> 6 & 31;
     const uint32_t e = table.entries[s], last = e % ONE_SLOT, place = slot - (e >> (FREQUENCY_BITS + 4));
     x = live ? last * high + (high + place) : x;
-    return {s, live ? e >> FREQUENCY_BITS & 15 : 0, before, live && place > last};
+    return {s, live ? e : 0, before, live && place > last};
   }
   // Takes the later symbols of lanes that are behind. Few units have more than two symbols.
   FZ_DEV void search(const DecoderTable& table, Taken& t) {
@@ -124,7 +134,7 @@ struct RunDecoder {
     }
     if (was_behind) {
       x = e % ONE_SLOT * high + (high + slot - (e >> (FREQUENCY_BITS + 4)));
-      t.raw = e >> FREQUENCY_BITS & 15;
+      t.entry = e;
     }
   }
   // Refills all lanes. Lanes that took no symbol have a state of at least 2^16, or no words left.
@@ -138,7 +148,8 @@ struct RunDecoder {
     const uint32_t value = x & ((1u << count) - 1);
     x >>= count;
     x = again ? x << 16 | next : x;
-    left -= need + again;
+    count_word(need);
+    count_word(again);
     at = middle + 2 * __popc(then);
     return value;
   }
@@ -147,7 +158,7 @@ struct RunDecoder {
     Taken t = take(table, look(table), live);
     if (__any_sync(ALL, t.behind)) search(table, t);
     refill();
-    raw = t.raw;
+    raw = t.raw();
     return live ? t.symbol : 0;
   }
   FZ_DEV uint32_t symbol(const DecoderTable& table, bool live) {
