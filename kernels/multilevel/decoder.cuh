@@ -16,8 +16,8 @@ FZ_DEV bool is_open(const Args& a, const DecoderMemory& memory, const Multilevel
   const uint32_t broken = *reinterpret_cast<const volatile uint32_t*>(a.zeroed);
   return elements(p) > 0 && (broken == 0 || broken > order_of(a)) && !memory.state->stored;
 }
-// As `fz::cancelled`, but the next grid starts only after the grids before this one have ended. Before the call, this grid may read what
-// those grids wrote if the grid before it calls the function too.
+// As `fz::cancelled`, but the next grid starts only after the grids before this one have ended. If the grid before this one calls the
+// function too, this one may read the results of all other grids before the call.
 FZ_DEV bool cancelled_late(const Args& a) {
 #ifdef FZ_EMULATED
   return cancelled(a);
@@ -80,7 +80,7 @@ FZ_DEV Decoded decode_token(RunDecoder& run, const DecoderTable& table, const St
   if (__any_sync(ALL, count == LONG)) return decode_long(run, state, t, exact);
   return {decode_short(run, t, count), false, 0};
 }
-// What values of codes are computed from: for all tokens the code whose raw bits are 0, and its quotient.
+// For all tokens the code whose raw bits are 0, and its quotient.
 template <class T> struct Values {
   T quotients[SYMBOLS];
   uint32_t codes[SYMBOLS];
@@ -92,8 +92,8 @@ template <class T> struct Values {
     quotients[t] = Num<T>::integer(unzigzag(codes[t]));
   }
 };
-// What is known of a point before its code: its prediction, or the value of the left neighbor if its context is FILL2. Then bit 3 of
-// `codes` from bit `shift` on is set.
+// A point before it is decoded: its prediction, or the value of the left neighbor if its context is FILL2. Then bit 3 of `codes` from
+// bit `shift` on is set.
 constexpr uint32_t FILL_CODE = 8;
 template <class T> struct Expected {
   T p;
@@ -112,8 +112,8 @@ template <class T> FZ_DEV T decode_rare(RunDecoder& run, const DecoderTable& tab
   if (fill && d.u == 0) return point.p;
   return Num<T>::fma(Num<T>::small_integer(unzigzag(d.u - fill)), of.step, fill ? of.finish(of.center) : point.p);
 }
-// The value of a point. `unit` is what its table has for it, and becomes what the next table has for the next point. `fills` is 0, or
-// Taken::RAW in all lanes if some point may have the context FILL2.
+// The value of a point. `unit` is its unit in its table, and becomes that of the next point in the next table. `fills` is 0, or Taken::RAW
+// in all lanes if some point may have the context FILL2.
 template <class T>
 FZ_DEV T decode_value(RunDecoder& run, uint32_t& unit, const DecoderTable& table, const DecoderTable& next, const State& state, const Values<T>& values, const Predictor<T>& of, uint32_t fills, const Expected<T>& point) {
   run.more();

@@ -14,7 +14,7 @@ template <class T> struct PassRoom {
   BatchRoom<T> batches[WARPS];
 };
 
-// Until the first taps are loaded, the grid reads nothing that the grid before it writes: both call `cancelled_late`.
+// Until it copies taps, the grid reads no results of the grid before it: both call `cancelled_late`.
 template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom<T>& of_block) {
   const Shared<PassRoom<T>> shared(of_block);
   PassRoom<T>& room = *shared;

@@ -63,11 +63,11 @@ struct QuietBatches {
   }
 };
 
-// The code of a point before it is decoded: the number of its table, and whether its context is FILL2.
+// A code of a point before it is decoded: the number of its table, and whether its context is FILL2.
 constexpr uint32_t TABLE_CODE = TABLES - 1;
 static_assert(TABLES == FILL_CODE, "a code has 4 bits");
 
-// The taps of a batch and of the next one, and what is known of the points of a batch over x.
+// The taps of a batch and of the next one, and predictions of a batch over x.
 template <class T> struct __align__(16) BatchRoom {
   union {
     StagedTaps<T> lines[2];
@@ -75,6 +75,17 @@ template <class T> struct __align__(16) BatchRoom {
       T taps[2][BATCH * ROW_TAPS], guesses[BATCH * STEP];
     } rows;
   };
+};
+
+// Divides by a number that many numbers are divided by.
+struct Divider {
+  uint32_t by, rate;
+  FZ_DEV explicit Divider(uint32_t d) : by(d), rate(~0u / d) {}
+  // The estimate is the quotient or 1 less.
+  FZ_DEV uint32_t operator()(uint32_t n) const {
+    const uint32_t q = __umulhi(n, rate);
+    return q + (n - q * by >= by);
+  }
 };
 
 // Begins to copy the taps of all steps of a batch, which all exist. `i` is the first step of the batch.
@@ -156,7 +167,7 @@ template <class T> struct RunValues {
   const State& state;
   const Values<T>& values;
   const Predictor<T>& of;
-  // What the table of the next step has, Taken::RAW if the batch has points whose context is FILL2, else 0, and the table.
+  // The unit of the next step in its table; Taken::RAW if the batch has points whose context is FILL2, else 0; the table.
   uint32_t unit, fills;
   Shared<const DecoderTable> now;
   FZ_DEV RunValues(RunDecoder& of_run, const DecoderSet& tables, const State& of_call, const Values<T>& of_codes, const Predictor<T>& predictor)
@@ -196,8 +207,8 @@ template <class T> struct PassDecoder {
   const Known<T> known;
   const Predictor<T> of;
   FZ_DEV PassDecoder(const Args& args, const MultilevelParams& p, const DecoderMemory& of_call, uint32_t number, const DecoderSet& tables, const Values<T>& values, const uint8_t* of_contexts)
-      : a(args), memory(of_call), shape(of_call.plan->shape), s(of_call.plan->of[number]), c(of_call.state->of[number]), masks(of_call.masks + of_call.plan->of[number].first_batch), set(tables), of_codes(values), codes_of(of_contexts),
-        known(Buffers<T>(of_call.values, p), of_call.plan->shape, of_call.plan->of[number].level), of(p.threshold, metadata_of(args)) {}
+      : a(args), memory(of_call), shape(of_call.plan->shape), s(of_call.plan->of[number]), c(of_call.state->of[number]),
+        masks(of_call.masks + of_call.plan->of[number].first_batch), set(tables), of_codes(values), codes_of(of_contexts), known(Buffers<T>(of_call.values, p), of_call.plan->shape, of_call.plan->of[number].level), of(p.threshold, metadata_of(args)) {}
 
   FZ_DEV uint32_t warp() const { return uniform(threadIdx.x >> 5); }
   // Warps by numbers, so that neighbors are in different blocks. Blocks that are a quarter of the grid apart share a multiprocessor, and
@@ -240,16 +251,17 @@ template <class T> struct PassDecoder {
   }
   // Restores the steps of batches by `values`; the taps of the next batch are on their way meanwhile.
   template <int STENCIL, class Batches, class Values> FZ_DEV void lines(Batches& walk, StagedTaps<T>* room, Values& values) const {
-    const uint32_t points = kept(s.known), per_line = kept(s.per_line);
+    const uint32_t points = kept(s.known);
+    const Divider lines_of(uniform(s.per_line));
     // All steps have 32 points.
     const bool full = uniform(s.points[0] % STEP == 0);
     uint32_t batch, mask, number = ~0u, i_ahead = 0;
     Line<T> ahead;
     auto stage = [&](StagedTaps<T>& to) {
-      const uint32_t own = batch / per_line;
+      const uint32_t own = lines_of(batch);
       if (own != number) ahead = Line<T>(shape, s, known, own);
       number = own;
-      i_ahead = (batch - own * per_line) * BATCH;
+      i_ahead = (batch - own * lines_of.by) * BATCH;
       if (mask == (1u << BATCH) - 1 && i_ahead > 0 && i_ahead + 12 <= points) stage_inner_line<STENCIL>(to, ahead, i_ahead);
       else stage_line<STENCIL>(to, ahead, i_ahead, mask, points);
     };
@@ -289,10 +301,14 @@ template <class T> struct PassDecoder {
     const uint32_t lane = kept(threadIdx.x & 31), points = kept(s.known), width = kept(s.points[0]);
     // All steps have 32 points, rows end with a point of the pass, and a store has two points.
     const bool full = uniform(width % STEP == 0 && points == width && !target.array && target.pairs);
+    const Divider rows_of(uniform(s.strips)), planes_of(uniform(s.points[1]));
     uint32_t batch, mask;
     RowPack ahead;
     auto stage = [&](T* to) {
-      ahead = RowPack(s, known.length, batch);
+      const uint32_t step = min(batch * BATCH + lane % BATCH, s.steps - 1);
+      ahead.number = rows_of(step);
+      ahead.row = ahead.number * known.length;
+      ahead.x = (step - ahead.number * rows_of.by) * STEP;
       stage_pack(*reinterpret_cast<StagedTaps<T>*>(to), known.at, ahead, points, known.wide);
     };
     bool more = walk.next(batch, mask);
@@ -301,7 +317,8 @@ template <class T> struct PassDecoder {
 #pragma unroll 1
     for (uint32_t which = 0; more; which ^= 1) {
       // Lane k of each 8 has the first point of step k, whether points of it lack taps, and where it is in the target.
-      const uint32_t first = ahead.x, ends = ahead.ends(points), to = ahead.in(s, target.per_y, target.per_z) + 2 * ahead.x, steps = mask;
+      const uint32_t first = ahead.x, ends = ahead.ends(points), z = planes_of(ahead.number), steps = mask;
+      const uint32_t to = (ahead.number - z * planes_of.by) * target.per_y + z * target.per_z + 2 * first;
       more = walk.next(batch, mask);
       if (more) stage(room.rows.taps[which ^ 1]);
       end_group();

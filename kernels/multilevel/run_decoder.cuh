@@ -112,7 +112,7 @@ struct RunDecoder {
     return *reinterpret_cast<const uint16_t*>(__cvta_shared_to_generic(ring.at | (byte & (2 * RING - 1))));
 #endif
   }
-  // What a table has for the slot of this lane. The function is called before `take`, so that the load takes place meanwhile.
+  // The unit of a table that contains the slot of this lane. Callers load it before other work, and then call `take`.
   FZ_DEV uint32_t look(const DecoderTable& table) const { return kept((uint32_t)table.units[x % ONE_SLOT / 32]); }
   // Takes a symbol by its table. If a lane is behind, `search` must follow, then a refill.
   FZ_DEV Taken take(const DecoderTable& table, uint32_t unit, bool live) {
