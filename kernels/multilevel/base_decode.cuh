@@ -91,7 +91,9 @@ template <class T> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& m
         const bool live = from + lane < count;
         // Another lane may write the place of a lane without a point.
         const T guess = live ? room.grid[place] : T(0);
-        const T value = decode_value(run, unit, set.at(table), set.at(table_ahead), state, room.values, of, __any_sync(ALL, point >> 12 == FILL2) ? Taken::RAW : 0, Expected<T>{guess, point >> 12 == FILL2 ? FILL_CODE : 0, 0, live});
+        const bool fill = point >> 12 == FILL2;
+        run.more();
+        const T value = decode_value(run, unit, set.at(table), state, room.values, of, fill ? Taken::RAW : 0, Expected<T>{guess, fill ? FILL_CODE : 0, 0, live}, [&] { unit = run.look(set.at(table_ahead)); });
         if (live) room.grid[place] = value;
         point = ahead;
         table = table_ahead;

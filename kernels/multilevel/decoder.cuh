@@ -112,25 +112,24 @@ template <class T> FZ_DEV T decode_rare(RunDecoder& run, const DecoderTable& tab
   if (fill && d.u == 0) return point.p;
   return Num<T>::fma(Num<T>::small_integer(unzigzag(d.u - fill)), of.step, fill ? of.finish(of.center) : point.p);
 }
-// The value of a point. `unit` is its unit in its table, and becomes that of the next point in the next table. `fills` is 0, or Taken::RAW
-// in all lanes if some point may have the context FILL2.
-template <class T>
-FZ_DEV T decode_value(RunDecoder& run, uint32_t& unit, const DecoderTable& table, const DecoderTable& next, const State& state, const Values<T>& values, const Predictor<T>& of, uint32_t fills, const Expected<T>& point) {
-  run.more();
+// The value of a point. `unit` is its unit in its table, and `fills` is Taken::RAW if its context may be FILL2, else 0. `then` is called
+// when the state is that of the next point.
+template <class T, class Then>
+FZ_DEV T decode_value(RunDecoder& run, uint32_t unit, const DecoderTable& table, const State& state, const Values<T>& values, const Predictor<T>& of, uint32_t fills, const Expected<T>& point, Then then) {
   Taken t = run.take(table, unit, point.live);
   const uint32_t raw_field = (t.entry & Taken::RAW) | fills;
   if (!__any_sync(ALL, raw_field != 0 || t.behind)) {
     run.refill();
-    unit = run.look(next);
+    then();
     return Num<T>::fma(values.quotients[t.symbol], of.step, point.p);
   }
   T value;
   if (__any_sync(ALL, raw_field == Taken::RAW || t.behind)) {
     value = decode_rare(run, table, t, state, of, point);
-    unit = run.look(next);
+    then();
   } else {
     const uint32_t raw = run.refill_and_bits(t.raw());
-    unit = run.look(next);
+    then();
     value = Num<T>::fma(Num<T>::small_integer(unzigzag(values.codes[t.symbol] + raw)), of.step, point.p);
   }
   return value;

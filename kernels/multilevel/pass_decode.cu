@@ -11,7 +11,7 @@ template <class T> struct PassRoom {
   Values<T> values;
   // For each context the number of its table; from bit 3 on 1 if it is FILL2.
   uint8_t codes[CONTEXTS];
-  BatchRoom<T> batches[WARPS];
+  StagedTaps<T> taps[WARPS][2];
 };
 
 // Until it copies taps, the grid reads no results of the grid before it: both call `cancelled_late`.
@@ -44,7 +44,7 @@ template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom<T
   const Buffers<T> buffers(memory.values, p);
   const PassDecoder<T> decoder(a, p, memory, number, room.set, room.values, room.codes);
   RunRing& ring = room.rings[threadIdx.x >> 5];
-  BatchRoom<T>& taps = room.batches[threadIdx.x >> 5];
+  StagedTaps<T>* taps = room.taps[threadIdx.x >> 5];
   const Target<T> array(output(a, 0), elements(p));
   const Known<T> finer(buffers, shape, level > 1 ? level - 1 : 1);
   const RowTarget<T> target(shape, level > 1 ? &finer : nullptr, array);

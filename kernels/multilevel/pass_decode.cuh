@@ -67,16 +67,6 @@ struct QuietBatches {
 constexpr uint32_t TABLE_CODE = TABLES - 1;
 static_assert(TABLES == FILL_CODE, "a code has 4 bits");
 
-// The taps of a batch and of the next one, and predictions of a batch over x.
-template <class T> struct __align__(16) BatchRoom {
-  union {
-    StagedTaps<T> lines[2];
-    struct {
-      T taps[2][BATCH * ROW_TAPS], guesses[BATCH * STEP];
-    } rows;
-  };
-};
-
 // Divides by a number that many numbers are divided by.
 struct Divider {
   uint32_t by, rate;
@@ -101,67 +91,63 @@ template <int STENCIL, class T> FZ_DEV void stage_inner_line(StagedTaps<T>& to, 
   }
 }
 
-// Predicts a group of steps. The taps of step j are at taps + j · NEXT and `APART` apart. `ends` is not 0 if some steps lack taps, and
-// i(j) is the point of step j. Writes predictions to `to`, one step after the other, and returns the codes of the points, that of step j
-// from bit 4 j on. The prediction of a point whose context is FILL2 is its left neighbor.
-template <int STENCIL, uint32_t APART, uint32_t NEXT, class T, class Index>
-FZ_DEV uint32_t guess_group(const Predictor<T>& of, const uint8_t* codes_of, const T* taps, T* to, uint32_t ends, uint32_t known, Index i) {
-  uint32_t unusual = 0, codes = 0, context[GROUP];
-  T p[GROUP];
-  Guess<T> g[GROUP];
+// The prediction of a point that has all taps or `near_end` of them, and its context. If the context is FILL2, the prediction is b.
+template <class T> FZ_DEV Predicted<T> expect(const Predictor<T>& of, Guess<T> g, T b, T c, bool has_c) {
+  Predicted<T> r = {of.finish(g.p), bucket(g.v * of.rate)};
+  if (of.is_usual(g.p)) return r;
+  r = careful(b, c, has_c, of.threshold, of.center, of.step, of.rate);
+  r.p = r.context == FILL2 ? b : of.finish(r.p);
+  return r;
+}
+// Steps that are predicted together.
+constexpr uint32_t TOGETHER = 2;
+// Predicts steps of a line, whose points have taps from `taps` on, and replaces the first tap of each step by its prediction. `ends` is
+// not 0 if some steps lack taps. Returns the codes of the points, that of step j from bit 4 j on. `i` is the first step.
+template <int STENCIL, class T>
+FZ_DEV uint32_t expect_steps(const Predictor<T>& of, const uint8_t* codes_of, T* taps, uint32_t ends, uint32_t known, uint32_t i) {
+  uint32_t codes = 0, context[TOGETHER];
+  T p[TOGETHER];
+  Guess<T> g[TOGETHER];
+  bool usual = true;
 #pragma unroll
-  for (uint32_t j = 0; j < GROUP; j++) {
-    const Taps<T> w = staged_taps<STENCIL, APART>(taps + j * NEXT);
+  for (uint32_t j = 0; j < TOGETHER; j++) {
+    const Taps<T> w = staged_taps<STENCIL, STEP>(taps + j * STEP);
     g[j] = inside<STENCIL>(w.t0, w.a5, w.a, w.b, w.c, w.d, w.d5, w.t7);
   }
-  // Few steps lack taps, and few arrays are on a lattice. The latencies of steps without branches between them overlap.
-  if (ends % (1u << GROUP)) {
+  // Few steps lack taps. The latencies of steps without branches between them overlap.
+  if (ends % (1u << TOGETHER)) {
 #pragma unroll
-    for (uint32_t j = 0; j < GROUP; j++) {
+    for (uint32_t j = 0; j < TOGETHER; j++) {
       if (!(ends >> j & 1)) continue;
-      const Taps<T> w = staged_taps<STENCIL, APART>(taps + j * NEXT);
-      const uint32_t left = i(j) + 1;
-      g[j] = near_end<STENCIL>(g[j], left, known > left ? known - left : 0, w.a5, w.a, w.b, w.c, w.d, w.d5, of.step);
+      const Taps<T> w = staged_taps<STENCIL, STEP>(taps + j * STEP);
+      g[j] = near_end<STENCIL>(g[j], i + j + 1, known > i + j ? known - i - j - 1 : 0, w.a5, w.a, w.b, w.c, w.d, w.d5, of.step);
     }
   }
 #pragma unroll
-  for (uint32_t j = 0; j < GROUP; j++) {
-    if (!of.is_usual(g[j].p)) unusual |= 1u << j;
-    p[j] = g[j].p;
+  for (uint32_t j = 0; j < TOGETHER; j++) {
+    usual = usual && of.is_usual(g[j].p);
+    p[j] = of.finish(g[j].p);
     context[j] = bucket(g[j].v * of.rate);
   }
-  if (uniform(of.lattice)) {
-#pragma unroll 1
-    for (uint32_t k = 0; k < GROUP; k++) {
+  if (__any_sync(ALL, !usual)) {
 #pragma unroll
-      for (uint32_t j = 0; j < GROUP; j++) p[j] = j == k ? of.on_lattice(p[j]) : p[j];
-    }
-  }
-#pragma unroll
-  for (uint32_t j = 0; j < GROUP; j++) p[j] = Num<T>::smaller(Num<T>::larger(p[j], of.low), of.high);
-  const uint32_t any = __reduce_or_sync(ALL, unusual);
-  if (any) {
-#pragma unroll
-    for (uint32_t j = 0; j < GROUP; j++) {
-      if (!(any >> j & 1)) continue;
-      const uint32_t left = i(j) + 1;
-      if (!(unusual >> j & 1)) continue;
-      const T b = taps[j * NEXT + 3 * APART];
-      const Predicted<T> r = careful(b, taps[j * NEXT + 4 * APART], left < known, of.threshold, of.center, of.step, of.rate);
-      p[j] = r.context == FILL2 ? b : of.finish(r.p);
+    for (uint32_t j = 0; j < TOGETHER; j++) {
+      const Predicted<T> r = expect(of, g[j], taps[(j + 3) * STEP], taps[(j + 4) * STEP], i + j + 1 < known);
+      p[j] = r.p;
       context[j] = r.context;
     }
   }
 #pragma unroll
-  for (uint32_t j = 0; j < GROUP; j++) {
+  for (uint32_t j = 0; j < TOGETHER; j++) {
     codes |= (uint32_t)codes_of[context[j]] << 4 * j;
-    to[j * STEP] = p[j];
+    taps[j * STEP] = p[j];
   }
   return codes;
 }
 
 // The values of a run.
 template <class T> struct RunValues {
+  static constexpr bool TOGETHER = true;
   RunDecoder& run;
   const DecoderSet& set;
   const State& state;
@@ -179,18 +165,27 @@ template <class T> struct RunValues {
     unit = run.look(*now);
     fills = __any_sync(ALL, (codes & 0x11111111 * FILL_CODE) != 0) ? Taken::RAW : 0;
   }
+  // The value of step j of a batch of codes, where `next` is the step after it.
   FZ_DEV T value(T guess, uint32_t codes, uint32_t j, uint32_t next, bool live) {
     const Shared<const DecoderTable> then = table(codes >> (4 * next & 31));
-    const T v = decode_value(run, unit, *now, *then, state, values, of, fills, Expected<T>{guess, codes, 4 * j, live});
+    run.more();
+    const T v = decode_value(run, unit, *now, state, values, of, fills, Expected<T>{guess, codes, 4 * j, live}, [&] { unit = run.look(*then); });
     now = then;
     return v;
+  }
+  // The value of a point outside batches of codes.
+  FZ_DEV T value(Predicted<T> p, T, bool live) {
+    const bool fill = p.context == FILL2;
+    const DecoderTable& own = set.table(p.context);
+    run.more();
+    return decode_value(run, run.look(own), own, state, values, of, fill ? Taken::RAW : 0, Expected<T>{p.p, fill ? FILL_CODE : 0, 0, live}, [] {});
   }
 };
 // The values of quiet steps, whose codes are 0.
 template <class T> struct QuietValues {
+  static constexpr bool TOGETHER = false;
   T step;
-  FZ_DEV void begin(uint32_t, uint32_t) {}
-  FZ_DEV T value(T guess, uint32_t codes, uint32_t j, uint32_t, bool) const { return codes >> 4 * j & FILL_CODE ? guess : Num<T>::fma(T(0), step, guess); }
+  FZ_DEV T value(Predicted<T> p, T left, bool) const { return p.context == FILL2 ? left : Num<T>::fma(T(0), step, p.p); }
 };
 
 // The pass that a warp works on.
@@ -222,7 +217,7 @@ template <class T> struct PassDecoder {
   // Waits for the grid before this one. Returns true if a grid failed.
   FZ_DEV bool stops() const { return uniform(cancelled_late(a) || !is_open(a, memory, params<MultilevelParams>(a))); }
   // Returns whether all runs were sound. `waits` is true until the grid before this one has ended; if that grid failed, it stays true.
-  template <int STENCIL, bool LINES> FZ_DEV bool runs(const RowTarget<T>* target, RunRing& ring, BatchRoom<T>& room, bool& waits) const {
+  template <int STENCIL, bool LINES> FZ_DEV bool runs(const RowTarget<T>* target, RunRing& ring, StagedTaps<T>* room, bool& waits) const {
     bool good = true;
 #pragma unroll 1
     for (uint32_t number = spread(), count = uniform(c.runs); number < count; number += warps()) {
@@ -231,7 +226,7 @@ template <class T> struct PassDecoder {
       RunValues<T> values(run, set, *memory.state, of_codes, of);
       if (waits && stops()) return true;
       waits = false;
-      if constexpr (LINES) lines<STENCIL>(walk, room.lines, values);
+      if constexpr (LINES) lines<STENCIL>(walk, room, values);
       else rows<STENCIL>(walk, *target, room, values);
       good &= run.is_finished();
     }
@@ -277,42 +272,51 @@ template <class T> struct PassDecoder {
       end_group();
       wait_for_group_before();
       __syncwarp();
-      // The predictions of a step replace its first taps, which later steps do not require.
       const Shared<T> column(room[which].at[threadIdx.x & 31]);
       T* taps = &*column;
-      const uint32_t before = i == 0 ? 7 : 0, behind = points < i + 12 ? ~0u << (points > i + 4 ? points - i - 4 : 0) : 0;
-      uint32_t codes = 0;
+      if constexpr (Values::TOGETHER) {
+        const uint32_t before = i == 0 ? 7 : 0, behind = points < i + 12 ? ~0u << (points > i + 4 ? points - i - 4 : 0) : 0;
+        uint32_t codes = 0;
 #pragma unroll 1
-      for (uint32_t j = 0; j < BATCH; j += GROUP)
-        if (steps >> j & ((1u << GROUP) - 1)) codes |= guess_group<STENCIL, STEP, STEP>(of, codes_of, taps + j * STEP, taps + j * STEP, (before | behind) >> j, points, [&](uint32_t k) { return i + j + k; }) << 4 * j;
-      values.begin(codes, __ffs((int)steps) - 1);
-      if (full) {
-        each_step(steps, [&](uint32_t j, uint32_t next) { line.odd[(i + j) * line.apart] = values.value(taps[j * STEP], codes, j, next, true); });
+        for (uint32_t j = 0; j < BATCH; j += TOGETHER)
+          if (steps >> j & ((1u << TOGETHER) - 1)) codes |= expect_steps<STENCIL>(of, codes_of, taps + j * STEP, (before | behind) >> j, points, i + j) << 4 * j;
+        values.begin(codes, __ffs((int)steps) - 1);
+        if (full) {
+          each_step(steps, [&](uint32_t j, uint32_t next) { line.odd[(i + j) * line.apart] = values.value(taps[j * STEP], codes, j, next, true); });
+        } else {
+          each_step(steps, [&](uint32_t j, uint32_t next) {
+            const T restored = values.value(taps[j * STEP], codes, j, next, line.live);
+            if (line.live) line.odd[(i + j) * line.apart] = restored;
+          });
+        }
       } else {
-        each_step(steps, [&](uint32_t j, uint32_t next) {
-          const T restored = values.value(taps[j * STEP], codes, j, next, line.live);
-          if (line.live) line.odd[(i + j) * line.apart] = restored;
-        });
+#pragma unroll 1
+        for (uint32_t left = steps; left; left &= left - 1) {
+          const uint32_t j = __ffs((int)left) - 1, at = i + j;
+          const Predicted<T> p = predict_staged<STENCIL, STEP>(of, taps + j * STEP, at < 3 || at + 5 > points, at, points);
+          const T restored = values.value(p, taps[(j + 3) * STEP], line.live);
+          if (line.live) line.odd[at * line.apart] = restored;
+        }
       }
       __syncwarp();
     }
   }
-  template <int STENCIL, class Batches, class Values> FZ_DEV void rows(Batches& walk, const RowTarget<T>& target, BatchRoom<T>& room, Values& values) const {
+  template <int STENCIL, class Batches, class Values> FZ_DEV void rows(Batches& walk, const RowTarget<T>& target, StagedTaps<T>* room, Values& values) const {
     const uint32_t lane = kept(threadIdx.x & 31), points = kept(s.known), width = kept(s.points[0]);
     // All steps have 32 points, rows end with a point of the pass, and a store has two points.
     const bool full = uniform(width % STEP == 0 && points == width && !target.array && target.pairs);
     const Divider rows_of(uniform(s.strips)), planes_of(uniform(s.points[1]));
     uint32_t batch, mask;
     RowPack ahead;
-    auto stage = [&](T* to) {
+    auto stage = [&](StagedTaps<T>& to) {
       const uint32_t step = min(batch * BATCH + lane % BATCH, s.steps - 1);
       ahead.number = rows_of(step);
       ahead.row = ahead.number * known.length;
       ahead.x = (step - ahead.number * rows_of.by) * STEP;
-      stage_pack(*reinterpret_cast<StagedTaps<T>*>(to), known.at, ahead, points, known.wide);
+      stage_pack(to, known.at, ahead, points, known.wide);
     };
     bool more = walk.next(batch, mask);
-    if (more) stage(room.rows.taps[0]);
+    if (more) stage(room[0]);
     end_group();
 #pragma unroll 1
     for (uint32_t which = 0; more; which ^= 1) {
@@ -320,40 +324,35 @@ template <class T> struct PassDecoder {
       const uint32_t first = ahead.x, ends = ahead.ends(points), z = planes_of(ahead.number), steps = mask;
       const uint32_t to = (ahead.number - z * planes_of.by) * target.per_y + z * target.per_z + 2 * first;
       more = walk.next(batch, mask);
-      if (more) stage(room.rows.taps[which ^ 1]);
+      if (more) stage(room[which ^ 1]);
       end_group();
       wait_for_group_before();
       __syncwarp();
-      const Shared<T> of_taps(room.rows.taps[which][lane + 1]), of_guesses(room.rows.guesses[lane]);
-      const T* taps = &*of_taps;
-      T* guesses = &*of_guesses;
-      uint32_t codes = 0;
+      const Shared<T> column(room[which].at[lane + 1]);
+      const T* taps = &*column;
 #pragma unroll 1
-      for (uint32_t j = 0; j < BATCH; j += GROUP)
-        if (steps >> j & ((1u << GROUP) - 1))
-          codes |= guess_group<STENCIL, 1, ROW_TAPS>(of, codes_of, taps + j * ROW_TAPS, guesses + j * STEP, ends >> j, points, [&](uint32_t k) { return __shfl_sync(ALL, first, j + k) + lane; }) << 4 * j;
-      values.begin(codes, __ffs((int)steps) - 1);
-      if (full) {
-        each_step(steps, [&](uint32_t j, uint32_t next) {
-          const uint32_t place = __shfl_sync(ALL, to, j) + 2 * lane;
-          put_pair(target.at + place, true, taps[j * ROW_TAPS + 3], values.value(guesses[j * STEP], codes, j, next, true));
-        });
-      } else {
-        each_step(steps, [&](uint32_t j, uint32_t next) {
-          const uint32_t place = __shfl_sync(ALL, to, j) + 2 * lane, i = __shfl_sync(ALL, first, j) + lane;
-          const T even = taps[j * ROW_TAPS + 3];
-          const bool live = i < width;
-          const T odd = values.value(guesses[j * STEP], codes, j, next, live);
-          if (live) target.put(place, even, odd);
-          // The known point behind the last one of the pass.
-          if (i + 1 == width && points > width) target.put_last(place + 2, taps[j * ROW_TAPS + 4]);
-        });
+      for (uint32_t left = steps; left; left &= left - 1) {
+        const uint32_t j = __ffs((int)left) - 1, i = __shfl_sync(ALL, first, j) + lane, place = __shfl_sync(ALL, to, j) + 2 * lane;
+        const T* own = taps + j * ROW_TAPS;
+        const Taps<T> w = staged_taps<STENCIL, 1>(own);
+        Guess<T> g = inside<STENCIL>(w.t0, w.a5, w.a, w.b, w.c, w.d, w.d5, w.t7);
+        if (ends >> j & 1) g = near_end<STENCIL>(g, i + 1, points > i ? points - i - 1 : 0, w.a5, w.a, w.b, w.c, w.d, w.d5, of.step);
+        const Predicted<T> p = expect(of, g, w.b, w.c, i + 1 < points);
+        if (full) {
+          put_pair(target.at + place, true, w.b, values.value(p, w.b, true));
+          continue;
+        }
+        const bool live = i < width;
+        const T odd = values.value(p, w.b, live);
+        if (live) target.put(place, w.b, odd);
+        // The known point behind the last one of the pass.
+        if (i + 1 == width && points > width) target.put_last(place + 2, own[4]);
       }
       __syncwarp();
     }
   }
 
-  template <int STENCIL, bool LINES> FZ_DEV bool all(const RowTarget<T>* target, RunRing& ring, BatchRoom<T>& room) const {
+  template <int STENCIL, bool LINES> FZ_DEV bool all(const RowTarget<T>* target, RunRing& ring, StagedTaps<T>* room) const {
     bool waits = true;
     const bool good = runs<STENCIL, LINES>(target, ring, room, waits);
     if ((waits && stops()) || !c.has_masks) return good;
@@ -362,7 +361,7 @@ template <class T> struct PassDecoder {
     if (own < busy) return good;
     QuietBatches walk(s, masks, own - busy, all - busy);
     QuietValues<T> values = {of.step};
-    if constexpr (LINES) lines<STENCIL>(walk, room.lines, values);
+    if constexpr (LINES) lines<STENCIL>(walk, room, values);
     else rows<STENCIL>(walk, *target, room, values);
     return good;
   }
