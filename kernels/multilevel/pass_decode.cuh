@@ -99,46 +99,46 @@ template <class T> FZ_DEV Predicted<T> expect(const Predictor<T>& of, Guess<T> g
   r.p = r.context == FILL2 ? b : of.finish(r.p);
   return r;
 }
-// Steps that are predicted together.
-constexpr uint32_t TOGETHER = 2;
+// Steps of a line that are predicted together: their latencies overlap.
+constexpr uint32_t SPAN = 2;
 // Predicts steps of a line, whose points have taps from `taps` on, and replaces the first tap of each step by its prediction. `ends` is
 // not 0 if some steps lack taps. Returns the codes of the points, that of step j from bit 4 j on. `i` is the first step.
 template <int STENCIL, class T>
 FZ_DEV uint32_t expect_steps(const Predictor<T>& of, const uint8_t* codes_of, T* taps, uint32_t ends, uint32_t known, uint32_t i) {
-  uint32_t codes = 0, context[TOGETHER];
-  T p[TOGETHER];
-  Guess<T> g[TOGETHER];
+  uint32_t codes = 0, context[SPAN];
+  T p[SPAN];
+  Guess<T> g[SPAN];
   bool usual = true;
 #pragma unroll
-  for (uint32_t j = 0; j < TOGETHER; j++) {
+  for (uint32_t j = 0; j < SPAN; j++) {
     const Taps<T> w = staged_taps<STENCIL, STEP>(taps + j * STEP);
     g[j] = inside<STENCIL>(w.t0, w.a5, w.a, w.b, w.c, w.d, w.d5, w.t7);
   }
-  // Few steps lack taps. The latencies of steps without branches between them overlap.
-  if (ends % (1u << TOGETHER)) {
+  // Few steps lack taps. Their branches are not between the steps, so that the latencies of steps overlap.
+  if (ends % (1u << SPAN)) {
 #pragma unroll
-    for (uint32_t j = 0; j < TOGETHER; j++) {
+    for (uint32_t j = 0; j < SPAN; j++) {
       if (!(ends >> j & 1)) continue;
       const Taps<T> w = staged_taps<STENCIL, STEP>(taps + j * STEP);
       g[j] = near_end<STENCIL>(g[j], i + j + 1, known > i + j ? known - i - j - 1 : 0, w.a5, w.a, w.b, w.c, w.d, w.d5, of.step);
     }
   }
 #pragma unroll
-  for (uint32_t j = 0; j < TOGETHER; j++) {
+  for (uint32_t j = 0; j < SPAN; j++) {
     usual = usual && of.is_usual(g[j].p);
     p[j] = of.finish(g[j].p);
     context[j] = bucket(g[j].v * of.rate);
   }
   if (__any_sync(ALL, !usual)) {
 #pragma unroll
-    for (uint32_t j = 0; j < TOGETHER; j++) {
+    for (uint32_t j = 0; j < SPAN; j++) {
       const Predicted<T> r = expect(of, g[j], taps[(j + 3) * STEP], taps[(j + 4) * STEP], i + j + 1 < known);
       p[j] = r.p;
       context[j] = r.context;
     }
   }
 #pragma unroll
-  for (uint32_t j = 0; j < TOGETHER; j++) {
+  for (uint32_t j = 0; j < SPAN; j++) {
     codes |= (uint32_t)codes_of[context[j]] << 4 * j;
     taps[j * STEP] = p[j];
   }
@@ -147,7 +147,7 @@ FZ_DEV uint32_t expect_steps(const Predictor<T>& of, const uint8_t* codes_of, T*
 
 // The values of a run.
 template <class T> struct RunValues {
-  static constexpr bool TOGETHER = true;
+  static constexpr bool IN_SPANS = true;
   RunDecoder& run;
   const DecoderSet& set;
   const State& state;
@@ -183,7 +183,7 @@ template <class T> struct RunValues {
 };
 // The values of quiet steps, whose codes are 0.
 template <class T> struct QuietValues {
-  static constexpr bool TOGETHER = false;
+  static constexpr bool IN_SPANS = false;
   T step;
   FZ_DEV T value(Predicted<T> p, T left, bool) const { return p.context == FILL2 ? left : Num<T>::fma(T(0), step, p.p); }
 };
@@ -274,12 +274,12 @@ template <class T> struct PassDecoder {
       __syncwarp();
       const Shared<T> column(room[which].at[threadIdx.x & 31]);
       T* taps = &*column;
-      if constexpr (Values::TOGETHER) {
+      if constexpr (Values::IN_SPANS) {
         const uint32_t before = i == 0 ? 7 : 0, behind = points < i + 12 ? ~0u << (points > i + 4 ? points - i - 4 : 0) : 0;
         uint32_t codes = 0;
 #pragma unroll 1
-        for (uint32_t j = 0; j < BATCH; j += TOGETHER)
-          if (steps >> j & ((1u << TOGETHER) - 1)) codes |= expect_steps<STENCIL>(of, codes_of, taps + j * STEP, (before | behind) >> j, points, i + j) << 4 * j;
+        for (uint32_t j = 0; j < BATCH; j += SPAN)
+          if (steps >> j & ((1u << SPAN) - 1)) codes |= expect_steps<STENCIL>(of, codes_of, taps + j * STEP, (before | behind) >> j, points, i + j) << 4 * j;
         values.begin(codes, __ffs((int)steps) - 1);
         if (full) {
           each_step(steps, [&](uint32_t j, uint32_t next) { line.odd[(i + j) * line.apart] = values.value(taps[j * STEP], codes, j, next, true); });
