@@ -98,7 +98,7 @@ fn each_file_has_its_choice() {
     let run = fixture.run("compress x y -o out/ --dtype f32 --dims 60x50x40 --lossless --json");
     let reports: Vec<Value> = run.ok().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let presets: Vec<&Value> = reports.iter().map(|r| &r["preset"]).collect();
-    assert_eq!(presets, ["bits", "fast"]);
+    assert_eq!(presets, ["exact", "exact"]);
     assert!(reports[0]["lattice"].is_null() && reports[1]["lattice"].is_string(), "{reports:?}");
     for (name, bytes) in [("x", plain), ("y", lattice)] {
         fixture.run(&format!("decompress out/{name}.fzm -o b --force")).ok();
@@ -148,8 +148,11 @@ fn integers_are_lossless() {
     let bytes: Vec<u8> = (0..30_000i16).flat_map(|i| (i / 7).to_le_bytes()).collect();
     fixture.write("i", &bytes);
     let report = fixture.run("compress i -o a --dtype i16 --lossless --json").json();
-    assert_eq!((&report["preset"], &report["mode"]), (&json!("bits"), &json!("lossless")));
+    assert_eq!((&report["preset"], &report["mode"]), (&json!("exact"), &json!("lossless")));
     assert!(restored(&fixture) == bytes);
+    let report =
+        fixture.run("compress i -o a --force --dtype i16 --lossless --preset auto:speed --json").json();
+    assert_eq!(report["preset"], "bits");
     for options in
         ["", " --eb 1 --mode abs", " --preset auto:ratio --eb 1", " --mode rel", " --target-psnr 60"]
     {
