@@ -1,5 +1,7 @@
 //! `fzgm info`: describes containers, slab files, and series without decoding them.
 
+mod lattice;
+
 use crate::compress::significant;
 use crate::drawing;
 use crate::failure::{Failure, each};
@@ -234,6 +236,9 @@ fn to_text(info: &Info) -> String {
     if info.outlier_threshold.is_finite() {
         lines.push(format!("exact      magnitudes from {:?}", info.outlier_threshold));
     }
+    if let Some(text) = lattice::text(info) {
+        lines.push(format!("lattice    {text}"));
+    }
     for (i, stage) in info.stages.iter().enumerate() {
         lines.push(format!("stage {i:<4} {} <- {}", stage.name, sources(info, stage).join(", ")));
         lines.extend(stage.params.iter().map(|(name, value)| format!("             {name} = {value}")));
@@ -284,6 +289,7 @@ fn to_json(info: &Info) -> Value {
         "value_base": optional(info.value_base),
         "outlier_threshold": number(info.outlier_threshold),
         "strict": info.strict,
+        "lattice": lattice::text(info),
         "stages": info.stages.iter().map(stage).collect::<Vec<_>>(),
         "segments": segments,
     })

@@ -66,8 +66,8 @@ pub struct fz_choice {
     pub expected_ratio: f64,
     /// Name of the preset that the pipeline is based on, with a terminating zero.
     pub preset: [c_char; 32],
-    /// Description of the lattice that the pipeline uses, with a terminating zero; empty if it uses
-    /// none. A lattice is a set of evenly spaced levels, and every value is on a level.
+    /// If the pipeline is lossless and the values of the sample are on a lattice, a set of evenly
+    /// spaced levels: description of the lattice, with a terminating zero. Otherwise empty.
     pub lattice: [c_char; 160],
 }
 
@@ -92,19 +92,22 @@ pub struct fz_choice {
 ///
 /// The request and the goal determine the pipeline:
 /// - A bound in mode FZ_MODE_REL: every goal returns preset "pfpl".
-/// - A lossless request: FZ_GOAL_SPEED returns preset "bits". The other goals try preset "bits" and
-///   the lattice pipeline that is described below.
+/// - A lossless request: FZ_GOAL_SPEED returns preset "bits". The other goals try presets "bits" and
+///   "exact", and the lattice pipeline that is described below.
 /// - A bound in another mode: FZ_GOAL_SPEED returns preset "fast". FZ_GOAL_BALANCED tries variants
 ///   of presets "fast", "fz", and "cusz". FZ_GOAL_RATIO tries preset "high" and, if the array has
-///   fewer than 32,768 elements, the variants for FZ_GOAL_BALANCED.
+///   fewer than 32,768 elements, the variants for FZ_GOAL_BALANCED. Both goals also try preset
+///   "exact", which is lossless and can be shorter if the bound is small.
 /// - A target: FZ_GOAL_RATIO returns preset "high". The other goals return preset "fast".
 ///
 /// A call that tries pipelines compresses the sample with each pipeline, the fastest pipeline first.
 /// The call keeps the first pipeline. A later pipeline replaces the kept pipeline if the later
-/// pipeline compresses the sample to a length that is more than 2 % shorter.
+/// pipeline compresses the sample to a length that is more than 2 % shorter. Exception: The call
+/// tries each pipeline with a part of the sample first, and skips pipelines that are far from the
+/// best one there.
 ///
-/// Such a call also tests whether every value is on a lattice, a set of evenly spaced levels.
-/// Examples are rounded numbers and scaled integers. If every value is on a lattice, the call also
+/// Such a call also tests whether the values of the sample are on a lattice, a set of evenly spaced
+/// levels. Examples are rounded numbers and scaled integers. If they are on a lattice, the call also
 /// tries a lossless pipeline that codes the levels.
 ///
 /// The call does not read `src` in these cases: a bound in mode FZ_MODE_REL; FZ_GOAL_SPEED without a

@@ -68,41 +68,48 @@ impl Candidate {
     ) -> Result<Choice> {
         let pipeline = self.with_threshold(wish)?;
         let Candidate { preset, mode, bound, .. } = self;
-        let on_lattice = pipeline.nodes().iter().any(|n| n.args().has("formula"));
-        let lattice = lattice.filter(|_| on_lattice).map(|l| l.to_string());
+        let lattice = lattice.filter(|_| mode == "lossless").map(|l| l.to_string());
         Ok(Choice { pipeline, preset, mode, bound, expected_ratio, lattice })
     }
 }
 
-/// All of them, the fastest first.
+/// All of them, the fastest first. Forms of a preset follow each other.
 pub(super) fn all(array: &Array, lattice: Option<FoundLattice>, wish: &Wish<'_>) -> Result<Vec<Candidate>> {
-    let (dtype, mut all) = (array.dtype(), vec![]);
-    match wish.aim {
-        Aim::Bound(mode, bound) => {
-            let preset = |name| Candidate::preset(name, dtype, mode, bound);
-            if wish.goal == Goal::Balanced || array.elements() < SMALL {
-                all.push(preset("fast")?);
-                for name in ["fz", "cusz"] {
-                    let usual = preset(name)?;
-                    let rank = array.joined_dims().iter().filter(|d| **d > 1).count() as i64;
-                    all.push(usual.clone());
-                    for axes in 1..rank {
-                        all.push(usual.with_axes(axes)?);
-                    }
-                }
-            }
-            if wish.goal == Goal::Ratio {
-                all.push(preset("high")?);
-            }
+    let dtype = array.dtype();
+    let mut all = match wish.aim {
+        Aim::Bound(mode, bound) => within_bound(array, mode, bound, wish.goal)?,
+        _ => vec![Candidate::preset("bits", dtype, "lossless", 0.0)?],
+    };
+    let exact = Candidate::preset("exact", dtype, "lossless", 0.0)?;
+    match (lattice, wish.goal) {
+        (None, _) => all.push(exact),
+        (Some(lattice), Goal::Ratio) => {
+            all.extend([exact, Candidate::on_lattice("high", lattice_toml("high", dtype), &lattice)?]);
         }
-        _ => all.push(Candidate::preset("bits", dtype, "lossless", 0.0)?),
+        (Some(lattice), _) => {
+            all.extend([Candidate::on_lattice("fast", lattice_toml("fast", dtype), &lattice)?, exact]);
+        }
     }
-    if let Some(lattice) = lattice {
-        if wish.goal != Goal::Ratio {
-            all.push(Candidate::on_lattice("fast", lattice_toml("fast", dtype), &lattice)?);
-        } else {
-            all.push(Candidate::on_lattice("high", lattice_toml("high", dtype), &lattice)?);
+    Ok(all)
+}
+
+/// The presets with a bound, the fastest first.
+fn within_bound(array: &Array, mode: &str, bound: f64, goal: Goal) -> Result<Vec<Candidate>> {
+    let preset = |name| Candidate::preset(name, array.dtype(), mode, bound);
+    let mut all = vec![];
+    if goal == Goal::Balanced || array.elements() < SMALL {
+        all.push(preset("fast")?);
+        for name in ["fz", "cusz"] {
+            let usual = preset(name)?;
+            let rank = array.joined_dims().iter().filter(|d| **d > 1).count() as i64;
+            all.push(usual.clone());
+            for axes in 1..rank {
+                all.push(usual.with_axes(axes)?);
+            }
         }
+    }
+    if goal == Goal::Ratio {
+        all.push(preset("high")?);
     }
     Ok(all)
 }

@@ -18,13 +18,13 @@ use crate::pipeline::Pipeline;
 use crate::pipeline::presets::preset_within;
 use crate::stages::lattice::FoundLattice;
 use candidates::Candidate;
-use sample::Sample;
-use trial::{Part, Trial};
+use sample::{Sample, Size};
+use trial::Trial;
 
 /// The purpose of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// The least time: preset `fast`, or `pfpl` in mode rel.
+    /// The least time: preset `fast`, `pfpl` in mode rel, or `bits` without loss.
     Speed,
     /// The highest ratio among pipelines that take at most a few times as long as `fast`.
     Balanced,
@@ -87,7 +87,7 @@ pub struct Choice {
     pub bound: f64,
     /// Ratio of the array that the sample predicts; 0 if nothing was compressed for the choice.
     pub expected_ratio: f64,
-    /// The evenly spaced levels on which the values are, in words.
+    /// The evenly spaced levels on which the values of the sample are, in words; `None` if there are none, or the pipeline has a bound.
     pub lattice: Option<String>,
 }
 
@@ -128,7 +128,11 @@ fn choose_from(array: &Array, src: &dyn Source, wish: &Wish<'_>) -> Result<Choic
         }
         Aim::Lossless if wish.goal == Goal::Speed => without_trial("bits", array, ("lossless", 0.0), wish),
         Aim::Lossless | Aim::Bound(..) => {
-            let sample = Sample::new(array, src, wish.outlier_threshold)?;
+            let size = match (wish.goal, wish.aim) {
+                (Goal::Balanced, Aim::Bound(..)) => Size::SMALL,
+                _ => Size::LARGE,
+            };
+            let sample = Sample::new(array, src, wish.outlier_threshold, size)?;
             let lattice = sample.lattice();
             best(array, &sample, lattice, wish)
         }
@@ -175,42 +179,38 @@ fn without_trial(
     Candidate::preset(name, array.dtype(), mode, bound)?.chosen(wish, 0.0, None)
 }
 
-/// The candidate with the highest ratio; a later one must save 2 %. If a preset has several forms, the first block of the sample
-/// selects one of them, and only this one is tried with the whole sample.
+/// The candidate with the highest ratio; a later one must save 2 %. The first block of the sample selects the form of each preset, and
+/// the candidates that are tried with the whole sample.
 fn best(array: &Array, sample: &Sample, lattice: Option<FoundLattice>, wish: &Wish<'_>) -> Result<Choice> {
+    /// Largest size of a candidate for the first block, as a multiple of the least one.
+    const NEAR: f64 = 1.5;
+    /// Blocks with a higher ratio are nearly empty, and exclude no candidate.
+    const EMPTY: f64 = 64.0;
     let trial = Trial::new(sample, array);
-    let mut forms = vec![];
-    for form in
+    let mut firsts = vec![];
+    for forms in
         candidates::all(array, lattice, wish)?.chunk_by(|a, b| a.preset == b.preset && a.mode == b.mode)
     {
-        forms.extend(if form.len() > 1 {
-            smallest(form, &trial, wish, Part::First)?
-        } else {
-            form.first().cloned().map(|f| (0.0, f))
-        });
+        firsts.extend(smallest(trial.firsts(forms, wish)?));
     }
-    let forms: Vec<Candidate> = forms.into_iter().map(|(_, form)| form).collect();
-    let best = smallest(&forms, &trial, wish, Part::All)?;
-    let (bytes, candidate) = best.ok_or(Error::Internal("no candidate compresses the sample"))?;
+    let least = firsts.iter().map(|(bytes, _)| *bytes).fold(f64::INFINITY, f64::min);
+    let is_empty = EMPTY * least < sample.first.bytes() as f64;
+    let mut sizes = vec![];
+    for (first, candidate) in firsts {
+        // A table of all values of a lattice is long for one block.
+        let is_near = is_empty || first <= NEAR * least || lattice.is_some() && candidate.mode == "lossless";
+        if is_near {
+            sizes.extend(trial.predicted(&candidate, wish, first)?.map(|bytes| (bytes, candidate)));
+        }
+    }
+    let (bytes, candidate) = smallest(sizes).ok_or(Error::Internal("no candidate compresses the sample"))?;
     let ratio = if bytes > 0.0 { array.bytes() as f64 / bytes } else { 0.0 };
     candidate.chosen(wish, ratio, lattice)
 }
 
 /// The candidate with the shortest container, and its length.
-fn smallest(
-    all: &[Candidate],
-    trial: &Trial<'_>,
-    wish: &Wish<'_>,
-    part: Part,
-) -> Result<Option<(f64, Candidate)>> {
+fn smallest(all: Vec<(f64, Candidate)>) -> Option<(f64, Candidate)> {
     /// Largest size of a later candidate, as a fraction of the best one before it.
     const SMALLER: f64 = 0.98;
-    let mut best: Option<(f64, &Candidate)> = None;
-    for candidate in all {
-        let Some(bytes) = trial.bytes(candidate, wish, part)? else { continue };
-        if best.is_none_or(|(least, _)| bytes < SMALLER * least) {
-            best = Some((bytes, candidate));
-        }
-    }
-    Ok(best.map(|(bytes, candidate)| (bytes, candidate.clone())))
+    all.into_iter().reduce(|best, next| if next.0 < SMALLER * best.0 { next } else { best })
 }

@@ -7,17 +7,34 @@ use crate::base::error::Result;
 use crate::codec::buffer;
 use crate::stages::lattice::{self, FoundLattice};
 
-/// Elements of the sample: one of 512 of the array, between the two limits.
+/// Elements of the sample: one of 512 of the array, between the limits of its size.
 const SHARE: u64 = 512;
-const LEAST: u64 = 1 << 17;
-const MOST: u64 = 1 << 18;
-/// Elements of a block, at most.
-const BLOCK: u64 = 1 << 16;
-/// Elements of a piece for the value range, and pieces.
-const PIECE: u64 = 1 << 14;
+/// The value range is that of one of 8 elements of the array, in pieces.
+const RANGE_SHARE: u64 = 8;
 const PIECES: u64 = 64;
+/// Elements of a piece.
+const LEAST_PIECE: u64 = 1 << 10;
+const MOST_PIECE: u64 = 1 << 14;
 /// Values that a lattice is looked for in.
-const LATTICE_VALUES: usize = 1 << 13;
+const LATTICE_VALUES: usize = 1 << 11;
+
+/// Elements of a sample and of its blocks.
+#[derive(Clone, Copy)]
+pub(super) struct Size {
+    least: u64,
+    most: u64,
+    /// Shapes of a block for one, two, and three dimensions, of whole chunks and tiles of the stages.
+    blocks: [[u64; 3]; 3],
+}
+
+impl Size {
+    /// For coders that look at near neighbors, and are fast.
+    pub(super) const SMALL: Size =
+        Size { least: 1 << 16, most: 1 << 17, blocks: [[16384, 1, 1], [64, 256, 1], [64, 32, 8]] };
+    /// For coders with coarse grids or tables of values, and for targets.
+    pub(super) const LARGE: Size =
+        Size { least: 1 << 17, most: 1 << 18, blocks: [[32768, 1, 1], [128, 256, 1], [64, 32, 16]] };
+}
 
 pub(super) struct Sample {
     /// Shape of the stacked blocks, and that of the first block.
@@ -30,8 +47,8 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    pub(super) fn new(array: &Array, src: &dyn Source, threshold: f64) -> Result<Sample> {
-        let blocks = Blocks::new(array);
+    pub(super) fn new(array: &Array, src: &dyn Source, threshold: f64, size: Size) -> Result<Sample> {
+        let blocks = Blocks::new(array, size);
         let bytes = blocks.gather(src)?;
         let range = (f64::INFINITY, f64::NEG_INFINITY);
         let (first, all) = (blocks.stacked(array, 1)?, blocks.stacked(array, blocks.count)?);
@@ -40,6 +57,10 @@ impl Sample {
             sample.measure(array, src)?;
         }
         Ok(sample)
+    }
+
+    pub(super) fn is_one_block(&self) -> bool {
+        self.first == self.array
     }
 
     /// The number that bounds are fractions of: the range of values, or the largest magnitude.
@@ -64,7 +85,8 @@ impl Sample {
     fn measure(&mut self, array: &Array, src: &dyn Source) -> Result<()> {
         let dtype = array.dtype();
         let elements = array.elements();
-        let (piece, pieces) = if elements <= PIECE * PIECES { (elements, 1) } else { (PIECE, PIECES) };
+        let piece = (elements / RANGE_SHARE / PIECES).clamp(LEAST_PIECE, MOST_PIECE);
+        let (piece, pieces) = if elements <= piece * PIECES { (elements, 1) } else { (piece, PIECES) };
         let mut bytes = buffer(piece * dtype.bytes())?;
         let mut range = self.range;
         for i in 0..pieces {
@@ -136,19 +158,20 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn new(array: &Array) -> Blocks {
+    fn new(array: &Array, size: Size) -> Blocks {
         let dims = array.volume();
         let elements = array.elements();
-        let wanted = (elements / SHARE).clamp(LEAST, MOST);
+        let wanted = (elements / SHARE).clamp(size.least, size.most);
         let width = array.dtype().bytes();
-        if elements <= 2 * wanted {
+        if elements <= wanted {
             return Blocks { dims, block: dims, count: 1, width };
         }
         // Of as many dimensions as the array has, and long enough that their edges do not matter.
+        let [line, plane, volume] = size.blocks;
         let shape = match dims {
-            [_, 1, 1] => [BLOCK / 4, 1, 1],
-            [_, _, 1] => [512, 64, 1],
-            _ => [128, 32, 16],
+            [_, 1, 1] => line,
+            [_, _, 1] => plane,
+            _ => volume,
         };
         let mut block = shape;
         for d in 0..3 {
@@ -157,7 +180,7 @@ impl Blocks {
         // A short dimension makes the next one longer.
         for d in [0, 1, 2] {
             let volume: u64 = block.iter().product();
-            block[d] = (block[d] * (BLOCK / volume.max(1)).max(1)).min(dims[d]).max(1);
+            block[d] = (block[d] * (line[0] / volume.max(1)).max(1)).min(dims[d]).max(1);
         }
         let count = (wanted / block.iter().product::<u64>()).max(1);
         Blocks { dims, block, count, width }

@@ -1,8 +1,8 @@
 //! Bounds for a ratio or a peak signal-to-noise ratio: from the sample first, then corrected with the whole array.
 
 use super::candidates::Candidate;
-use super::sample::Sample;
-use super::trial::{Part, Trial};
+use super::sample::{Sample, Size};
+use super::trial::Trial;
 use super::{Aim, Choice, Goal, Wish};
 use crate::base::array::Array;
 use crate::base::byte_source::Source;
@@ -35,7 +35,8 @@ impl<'a> Task<'a> {
                 Cow::Owned(all)
             }
         };
-        Ok(Task { array, wish, sample: Sample::new(array, &&*bytes, wish.outlier_threshold)?, bytes })
+        let sample = Sample::new(array, &&*bytes, wish.outlier_threshold, Size::LARGE)?;
+        Ok(Task { array, wish, sample, bytes })
     }
 
     /// The preset of the goal with a bound.
@@ -47,7 +48,7 @@ impl<'a> Task<'a> {
     /// The ratio that the sample promises.
     fn expected_ratio(&self, bound: f64) -> Result<f64> {
         let wish = Wish { aim: Aim::Bound("noa", bound), ..*self.wish };
-        let bytes = Trial::new(&self.sample, self.array).bytes(&self.within(bound)?, &wish, Part::All)?;
+        let bytes = Trial::new(&self.sample, self.array).bytes(&self.within(bound)?, &wish)?;
         let bytes = bytes.ok_or(Error::Internal("the presets of targets take any array of floats"))?;
         Ok(self.array.bytes() as f64 / bytes.max(1.0))
     }

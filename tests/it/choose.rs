@@ -160,11 +160,13 @@ fn choices_come_near_the_best_preset() {
                 compress(p, &sample.array, &Options::default(), &sample.bytes).unwrap().len()
             };
             for (goal, presets) in [
-                (Goal::Balanced, &["fast", "fz", "cusz"][..]),
-                (Goal::Ratio, &["fast", "fz", "cusz", "high"][..]),
+                (Goal::Balanced, &["fast", "fz", "cusz", "exact"][..]),
+                (Goal::Ratio, &["fast", "fz", "cusz", "high", "exact"][..]),
             ] {
-                let of =
-                    |name: &&str| bytes(&preset_within(name, sample.array.dtype(), "noa", bound).unwrap());
+                let of = |name: &&str| {
+                    let (mode, bound) = if *name == "exact" { ("lossless", 0.0) } else { ("noa", bound) };
+                    bytes(&preset_within(name, sample.array.dtype(), mode, bound).unwrap())
+                };
                 let best = presets.iter().map(of).min().unwrap();
                 let choice = chosen(sample, goal, Aim::Bound("noa", bound));
                 let own = bytes(&choice.pipeline);
@@ -175,6 +177,40 @@ fn choices_come_near_the_best_preset() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn lossless_choices_come_near_the_best_preset() {
+    let mut rng = Rng(11);
+    let codes = samples::walk(200_000, 1.0, &mut rng);
+    let codes = codes.iter().flat_map(|x| ((100.0 * x) as i32).to_le_bytes()).collect();
+    let noise = (0..200_000u32).flat_map(|_| (rng.word() as u32).to_le_bytes()).collect();
+    let all = [
+        (field(DType::F32, |n| n), "exact"),
+        (field(DType::F64, |n| (8.0 * n).exp()), "exact"),
+        (Sample::new(DType::I32, &[500, 400], codes), "exact"),
+        // Nothing shortens noise, and the fastest one is kept.
+        (Sample::new(DType::U32, &[200_000], noise), "bits"),
+    ];
+    for (sample, preset) in &all {
+        let bytes = |p: &fzgm::Pipeline| {
+            compress(p, &sample.array, &Options::default(), &sample.bytes).unwrap().len()
+        };
+        let of = |name| bytes(&preset_within(name, sample.array.dtype(), "lossless", 0.0).unwrap());
+        for goal in [Goal::Balanced, Goal::Ratio] {
+            let choice = chosen(sample, goal, Aim::Lossless);
+            assert_eq!((choice.preset, choice.lattice.as_deref()), (*preset, None), "{}", sample.name);
+            let (own, best) = (bytes(&choice.pipeline), of("bits").min(of("exact")));
+            assert!(own as f64 <= 1.03 * best as f64, "{}: {own}, best {best}", sample.name);
+            // A bound that is far below the spacing of the values saves nothing.
+            if sample.array.dtype().is_float() {
+                let within = chosen(sample, goal, Aim::Bound("noa", 1e-30));
+                assert_eq!((within.preset, within.mode), ("exact", "lossless"), "{}", sample.name);
+                assert!(through(&within, sample).1 == sample.bytes);
+            }
+        }
+        assert_eq!(chosen(sample, Goal::Speed, Aim::Lossless).preset, "bits");
     }
 }
 

@@ -88,7 +88,7 @@ impl<'a> Auto<'a> {
     /// The preset that checks the arguments in place of the choice. Arguments that it rejects are invalid for every choice.
     pub(super) fn stand_in(&self) -> &'static str {
         match self.aim {
-            Some(Aim::Lossless) => "bits",
+            Some(Aim::Lossless) => "exact",
             Some(Aim::Bound("rel", _)) => "pfpl",
             _ => "fast",
         }

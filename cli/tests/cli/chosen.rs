@@ -98,7 +98,7 @@ fn each_file_has_its_choice() {
     let run = fixture.run("compress x y -o out/ --dtype f32 --dims 60x50x40 --lossless --json");
     let reports: Vec<Value> = run.ok().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let presets: Vec<&Value> = reports.iter().map(|r| &r["preset"]).collect();
-    assert_eq!(presets, ["bits", "fast"]);
+    assert_eq!(presets, ["exact", "exact"]);
     assert!(reports[0]["lattice"].is_null() && reports[1]["lattice"].is_string(), "{reports:?}");
     for (name, bytes) in [("x", plain), ("y", lattice)] {
         fixture.run(&format!("decompress out/{name}.fzm -o b --force")).ok();
@@ -143,13 +143,43 @@ fn lossless_restores_every_bit() {
 }
 
 #[test]
+fn info_describes_the_lattice() {
+    let fixture = Fixture::new();
+    let field = |scale: f64| field(|n| (n * 3000.0).round() * scale + if scale < 0.1 { 273.15 } else { 0.0 });
+    write(&fixture, "x", &field(0.01));
+    write(&fixture, "y", &field(0.125));
+    let toml = include_str!("../../../presets/lattice/fast-f32.toml");
+    for (name, params) in
+        [("levels", "scale = 0.01\noffset = 273.15"), ("decimals", "scale = 100.0\nformula = \"divide\"")]
+    {
+        let of_lattice = format!("type = \"Lattice\"\n{params}\n");
+        fixture.write(name, toml.replace("type = \"Lattice\"\n", &of_lattice).as_bytes());
+    }
+    for (input, options, says) in [
+        ("x", "--config levels", "evenly spaced levels: scale 0.01, offset 273.15, computed in f64"),
+        ("x", "--config decimals", "decimal numbers: whole numbers over 100"),
+        ("y", "--preset high --mode abs --eb 1e-3", "multiples of 0.125"),
+    ] {
+        fixture.run(&format!("compress {input} -o a --force --dtype f32 --dims 60x50x40 {options}")).ok();
+        assert_eq!(fixture.run("info a --json").json()["lattice"], says);
+        assert!(fixture.run("info a").ok().contains(&format!("\nlattice    {says}\n")), "{says}");
+    }
+    fixture.run("compress x -o a --force --dtype f32 --dims 60x50x40 --eb 1e-2 --preset fast").ok();
+    assert_eq!(fixture.run("info a --json").json()["lattice"], Value::Null);
+    assert!(!fixture.run("info a").ok().contains("lattice"));
+}
+
+#[test]
 fn integers_are_lossless() {
     let fixture = Fixture::new();
     let bytes: Vec<u8> = (0..30_000i16).flat_map(|i| (i / 7).to_le_bytes()).collect();
     fixture.write("i", &bytes);
     let report = fixture.run("compress i -o a --dtype i16 --lossless --json").json();
-    assert_eq!((&report["preset"], &report["mode"]), (&json!("bits"), &json!("lossless")));
+    assert_eq!((&report["preset"], &report["mode"]), (&json!("exact"), &json!("lossless")));
     assert!(restored(&fixture) == bytes);
+    let report =
+        fixture.run("compress i -o a --force --dtype i16 --lossless --preset auto:speed --json").json();
+    assert_eq!(report["preset"], "bits");
     for options in
         ["", " --eb 1 --mode abs", " --preset auto:ratio --eb 1", " --mode rel", " --target-psnr 60"]
     {

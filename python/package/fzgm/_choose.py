@@ -19,7 +19,7 @@ class Choice:
 
     ``pipeline`` has all parameters set. ``preset`` is the name of the preset that it is based on. ``mode`` is that of the pipeline, or ``"lossless"``;
     ``error_bound`` is 0 if it is lossless. ``expected_ratio`` is the ratio of the sample, or 0 if nothing was compressed. ``lattice`` describes the evenly
-    spaced levels that the values are on, if the pipeline uses them, and is None otherwise.
+    spaced levels that the values of the sample are on. It is None if there are none, or the pipeline has a bound.
     """
 
     pipeline: Pipeline
