@@ -1,28 +1,26 @@
-// Stage exact, decoder: differences from codes and low bits. The first launch counts the words of the low bits of the batches of each
-// block, the second one reads them. A warp has a batch.
-#include "common/scan.cuh"
+// Stage exact, decoder: differences from codes and low bits. The first launch counts the words of the low bits of all batches, the
+// second one reads them, and adds up the differences of each block. A warp has a batch, and a lane consecutive integers.
 #include "exact/decoder.cuh"
 
 namespace fz {
 namespace exact {
 constexpr uint32_t WARPS = 8;
 
-// The codes of a batch: those of a lane, and the steps in which the lane has an integer and in which that is no hole.
-struct BatchOf {
-  uint32_t code[BATCH], live, filled, fields, shift;
-  FZ_DEV BatchOf() : live(0), filled(0), fields(0), shift(0) {}
-  template <class W> FZ_DEV void load(const DecoderMemory& memory, const Part& part, uint32_t number, uint32_t batch, bool holes) {
-    const uint32_t own = memory.classes[part.s.first_batch + batch] & 15, first = batch * POINTS + (threadIdx.x & 31);
-    shift = part.scale.low_bits(own, BITS<W>);
+// The codes of a lane, and the places where it has an integer and where that is no hole.
+struct Codes {
+  Each<uint16_t> of;
+  uint32_t live, filled;
+  FZ_DEV Codes(const Each<uint16_t>& codes, const Part& part, uint32_t batch, bool holes) : of(codes) {
+    const uint32_t i = batch * POINTS + (threadIdx.x & 31) * EACH, left = part.s.count > i ? part.s.count - i : 0;
+    filled = live = left >= EACH ? (1u << EACH) - 1 : (1u << left) - 1;
+    if (!holes) return;
 #pragma unroll
-    for (uint32_t j = 0; j < BATCH; j++) {
-      const uint32_t i = first + j * STEP;
-      const bool is_live = i < part.s.count;
-      code[j] = is_live && own ? memory.codes[number][i] : 0;
-      live |= (uint32_t)is_live << j;
-      filled |= (uint32_t)(is_live && (!holes || code[j])) << j;
-      fields += __popc(__ballot_sync(ALL, filled >> j & 1));
-    }
+    for (uint32_t k = 0; k < EACH; k++) filled &= ~((uint32_t)(of.of[k] == 0) << k);
+  }
+  // Loads those of a batch of class `own`. There is room for whole batches.
+  FZ_DEV static Each<uint16_t> load(const uint16_t* all, uint32_t batch, uint32_t own) {
+    if (own) return *reinterpret_cast<const Each<uint16_t>*>(all + (uint64_t)batch * POINTS + (threadIdx.x & 31) * EACH);
+    return Each<uint16_t>{};
   }
 };
 
@@ -34,19 +32,25 @@ template <class W> FZ_DEV void count_low(const Args& a, uint64_t* words) {
 #pragma unroll 1
   for (uint32_t number = 0; number < PARTS; number++) {
     const Part& part = memory.state->of[number];
-    const bool holes = number == OF_ARRAY && memory.state->head.holes;
-    const Share share(part.s.batches);
+    const uint8_t* classes = memory.classes + part.s.first_batch;
+    uint16_t* to = memory.words + part.s.first_batch;
+    const BatchShare share(part.s.batches);
     uint64_t sum = 0;
-    if (holes) {
+    if (number == OF_ARRAY && memory.state->head.holes) {
 #pragma unroll 1
       for (uint32_t batch = share.first + warp; batch < share.end; batch += WARPS) {
-        BatchOf of;
-        of.load<W>(memory, part, number, batch, true);
-        if (lane == 0) sum += words_of(of.fields, of.shift);
+        const uint32_t own = classes[batch] & 15;
+        const Codes codes(Codes::load(memory.codes[number], batch, own), part, batch, true);
+        const uint32_t count = words_of(__reduce_add_sync(ALL, (uint32_t)__popc(codes.filled)), part.scale.low_bits(own, BITS<W>));
+        if (lane == 0) to[batch] = (uint16_t)count;
+        if (lane == 0) sum += count;
       }
     } else {
-      for (uint32_t batch = share.first + threadIdx.x; batch < share.end; batch += blockDim.x)
-        sum += words_of(min(POINTS, part.s.count - batch * POINTS), part.scale.low_bits(memory.classes[part.s.first_batch + batch] & 15, BITS<W>));
+      for (uint32_t batch = share.first + threadIdx.x; batch < share.end; batch += blockDim.x) {
+        const uint32_t count = words_of(min(POINTS, part.s.count - batch * POINTS), part.scale.low_bits(classes[batch] & 15, BITS<W>));
+        to[batch] = (uint16_t)count;
+        sum += count;
+      }
     }
     sum = block_sum_to(sum, words);
     if (threadIdx.x == blockDim.x - 1) memory.totals[number][blockIdx.x] = sum;
@@ -55,14 +59,13 @@ template <class W> FZ_DEV void count_low(const Args& a, uint64_t* words) {
 
 // The low bits of a batch, in shared memory of a warp.
 struct LowRoom {
-  uint32_t words[(POINTS * 59 + 31) / 32 + 3];
-  FZ_DEV void load(const Words& low, uint64_t at, uint32_t count) {
-    __syncwarp();
-    for (uint32_t k = threadIdx.x & 31; k < count / 2 + 3; k += 32) words[k] = 2 * k < count ? low.two(at + 2 * k) : 0;
-    __syncwarp();
+  uint32_t words[(POINTS * 59 + 31) / 32 + 4];
+  // `bits` bits from bit `bit` on, at most 27 or 59.
+  FZ_DEV uint32_t field(uint32_t bit, uint32_t bits, uint32_t) const {
+    const uint32_t i = bit / 32;
+    return __funnelshift_r(words[i], words[i + 1], bit % 32) & ((1u << bits) - 1);
   }
-  // `bits` bits from bit `bit` on, at most 59.
-  FZ_DEV uint64_t field(uint32_t bit, uint32_t bits) const {
+  FZ_DEV uint64_t field(uint32_t bit, uint32_t bits, uint64_t) const {
     const uint32_t i = bit / 32, shift = bit % 32;
     uint64_t all = (words[i] | (uint64_t)words[i + 1] << 32) >> shift;
     if (shift + bits > 64) all |= (uint64_t)words[i + 2] << (64 - shift);
@@ -70,67 +73,145 @@ struct LowRoom {
   }
 };
 
+// What a lane loads of a batch: its codes, and pairs of the words of the low bits. It is on its way while the warp processes the batch
+// before.
+template <class W> struct Staged {
+  // There are too many words of elements of 8 bytes.
+  static constexpr bool FAST = sizeof(W) < 8;
+  static constexpr uint32_t MOST = FAST ? (POINTS * (BITS<W> - KEPT) / 32 + 1 + 31) / 32 : 1;
+  uint32_t pairs[MOST];
+  Each<uint16_t> codes;
+  // Pairs are aligned: there are words before those of a section.
+  FZ_DEV static bool is_fast(const uint8_t* from) { return FAST && aligned(from, 2); }
+  FZ_DEV static uint32_t odd(const uint8_t* from) { return aligned(from, 4) ? 0 : 1; }
+  FZ_DEV void load(const uint8_t* from, uint32_t count) {
+    if (!is_fast(from)) return;
+    const uint32_t words = count + odd(from), lane = threadIdx.x & 31;
+    const uint32_t* pair = reinterpret_cast<const uint32_t*>(from - 2 * odd(from)) + lane;
+#pragma unroll
+    for (uint32_t j = 0; j < MOST; j++) {
+      const uint32_t k = 2 * (lane + 32 * j);
+      if (k + 2 <= words) pairs[j] = pair[32 * j];
+      else if (k < words) pairs[j] = *reinterpret_cast<const uint16_t*>(pair + 32 * j);
+    }
+  }
+  // Puts the words into shared memory; returns the first bit.
+  FZ_DEV uint32_t put(LowRoom& room, const uint8_t* from, uint32_t count) const {
+    const uint32_t lane = threadIdx.x & 31;
+    __syncwarp();
+    if (is_fast(from)) {
+#pragma unroll
+      for (uint32_t j = 0; j < MOST; j++)
+        if (2 * (lane + 32 * j) < count + odd(from)) room.words[lane + 32 * j] = pairs[j];
+    } else {
+      const Words words = {from, count};
+      for (uint32_t k = lane; k < count / 2 + 1; k += 32) room.words[k] = words.two(2 * k);
+    }
+    __syncwarp();
+    return is_fast(from) ? 16 * odd(from) : 0;
+  }
+};
+
+template <class W> struct Unpacker {
+  typedef typename Wide<W>::Word T;
+  const Part& part;
+  const uint16_t* all;
+  bool holes;
+  Form<W> form;
+  W* o;
+  // Where the sum of a batch is stored, or null.
+  uint64_t* sums;
+  // Returns the sum of the differences of a lane. The words of the batch are in `room`, from bit `bit` on.
+  FZ_DEV T unpack(const LowRoom& room, uint32_t bit, uint32_t batch, uint32_t shift, const Codes& codes) const {
+    const uint32_t lane = threadIdx.x & 31, first = batch * POINTS + lane * EACH, hole = holes ? 1 : 0;
+    uint32_t place = lane * EACH;
+    if (holes) place = warp_sum_to(__popc(codes.filled)) - __popc(codes.filled);
+    bit += place * shift;
+    Each<W> d;
+    T sum = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      const bool filled = codes.filled >> k & 1;
+      T u = codes.of.of[k];
+      if (filled && u == LONG_CODE) u = o[first + k];
+      u = (T)(W)(u - hole);
+      if (shift && filled) {
+        u = u << shift | room.field(bit, shift, T());
+        bit += shift;
+      }
+      d.of[k] = filled ? form.difference((W)u) : (W)0;
+      sum += d.of[k];
+    }
+    d.store(o, first, part.s.count);
+    if (sums) {
+      const T all_of = warp_sum_to(sum);
+      if (lane == 31) sums[batch] = all_of;
+    }
+    return sum;
+  }
+};
+
 template <class W> FZ_DEV void unpack(const Args& a, LowRoom& room, uint64_t* words, uint64_t* sizes) {
+  typedef typename Wide<W>::Word T;
   const ExactParams& p = params<ExactParams>(a);
   const DecoderMemory memory(a, p);
   if (!is_open(a, memory, p)) return;
-  const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  __shared__ uint64_t total;
+  const uint32_t lane = threadIdx.x & 31;
 #pragma unroll 1
   for (uint32_t number = 0; number < PARTS; number++) {
     const Part& part = memory.state->of[number];
     const Head& head = memory.state->head;
-    const bool holes = number == OF_ARRAY && head.holes;
-    const Form<W> form = head.form<W>(number);
-    const Share share(part.s.batches);
-    uint64_t before = 0, all = 0;
+    const Unpacker<W> unpacker = {part, memory.codes[number], number == OF_ARRAY && head.holes, head.form<W>(number), memory.of<W>(number),
+                                  number == OF_ARRAY && axis_with_x(head, p) ? memory.sums_before : nullptr};
+    const uint8_t* classes = memory.classes + part.s.first_batch;
+    const uint16_t* counts = memory.words + part.s.first_batch;
+    const BatchShare share(part.s.batches);
+    uint64_t at = 0, all = 0, own = 0;
     for (uint32_t k = threadIdx.x; k < gridDim.x; k += blockDim.x) {
-      const uint64_t own = memory.totals[number][k];
-      before += k < blockIdx.x ? own : 0;
-      all += own;
+      const uint64_t of_block = memory.totals[number][k];
+      at += k < blockIdx.x ? of_block : 0;
+      all += of_block;
     }
-    before = block_sum_to(before, words);
     all = block_sum_to(all, words);
-    if (threadIdx.x == blockDim.x - 1) total = before;
     if (threadIdx.x == blockDim.x - 1 && blockIdx.x == 0 && all != part.low_words) corrupt(a);
-    __syncthreads();
-    before = total;
-    const Words low = {address(input(a, 0)) + part.low, part.low_words};
-    W* o = memory.of<W>(number);
+    for (uint32_t batch = share.own_first + lane; batch < share.own_end; batch += 32) own += counts[batch];
+    at = before_warp(at, own, words, sizes);
+    const uint8_t* low = address(input(a, 0)) + part.low;
+    T sum = 0;
 #pragma unroll 1
-    for (uint32_t from = share.first; from < share.end; from += WARPS) {
-      const uint32_t batch = from + warp;
-      BatchOf of;
-      if (batch < share.end) of.load<W>(memory, part, number, batch, holes);
-      __syncthreads();
-      if (lane == 0) sizes[warp] = words_of(of.fields, of.shift);
-      __syncthreads();
-      uint64_t at = before;
-#pragma unroll
-      for (uint32_t k = 0; k < WARPS; k++) {
-        if (k < warp) at += sizes[k];
-        before += sizes[k];
+    for (uint32_t from = share.own_first; from < share.own_end; from += 32) {
+      const bool there = from + lane < share.own_end;
+      const uint32_t class_of = there ? classes[from + lane] & 15 : 0;
+      const BatchWords mine(there ? counts[from + lane] : 0);
+      // Of corrupt streams, words behind the section are not read.
+      const uint32_t batches = min(32u, share.own_end - from);
+      auto words_of_batch = [&](uint32_t k, uint32_t& count) -> const uint8_t* {
+        const uint64_t first = at + __shfl_sync(ALL, mine.before, k);
+        count = __shfl_sync(ALL, mine.own, k);
+        if (first + count > part.low_words) count = 0;
+        return low + 2 * (count ? first : 0);
+      };
+      Staged<W> ahead;
+      auto stage = [&](uint32_t k) {
+        uint32_t count;
+        const uint8_t* words = words_of_batch(k, count);
+        ahead.load(words, count);
+        ahead.codes = Codes::load(unpacker.all, from + k, __shfl_sync(ALL, class_of, k));
+      };
+      stage(0);
+#pragma unroll 1
+      for (uint32_t k = 0; k < batches; k++) {
+        uint32_t count;
+        const uint8_t* words = words_of_batch(k, count);
+        const uint32_t bit = ahead.put(room, words, count), shift = part.scale.low_bits(__shfl_sync(ALL, class_of, k), BITS<W>);
+        const Codes codes(ahead.codes, part, from + k, unpacker.holes);
+        if (k + 1 < batches) stage(k + 1);
+        sum += unpacker.unpack(room, bit, from + k, shift, codes);
       }
-      uint32_t fields = 0;
-      if (of.shift) room.load(low, at, words_of(of.fields, of.shift));
-#pragma unroll
-      for (uint32_t j = 0; j < BATCH; j++) {
-        const bool filled = of.live && of.filled >> j & 1;
-        const uint32_t who = __ballot_sync(ALL, filled);
-        const uint64_t i = (uint64_t)batch * POINTS + j * STEP + lane;
-        if (of.live >> j & 1) {
-          W d = 0;
-          if (filled) {
-            const W high = of.code[j] == LONG_CODE ? o[i] : (W)of.code[j];
-            W u = (W)(high - (holes ? 1 : 0));
-            if (of.shift) u = (W)((uint64_t)u << of.shift | room.field((fields + __popc(who & ((1u << lane) - 1))) * of.shift, of.shift));
-            d = form.difference(u);
-          }
-          o[i] = d;
-        }
-        fields += __popc(who);
-      }
+      at += __shfl_sync(ALL, mine.before + mine.own, 31);
     }
+    sum = block_sum_to(sum, reinterpret_cast<T*>(words));
+    if (threadIdx.x == blockDim.x - 1) memory.sums[number][blockIdx.x] = sum;
     __syncthreads();
   }
 }
@@ -142,9 +223,9 @@ extern "C" __global__ void __launch_bounds__(256) exact_count_low(FZ_ARGS) {
   if (fz::cancelled(a)) return;
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::count_low<decltype(w)>(a, words); });
 }
-extern "C" __global__ void __launch_bounds__(256) exact_unpack(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(256, 3) exact_unpack(FZ_ARGS) {
   __shared__ fz::exact::LowRoom rooms[8];
-  __shared__ uint64_t words[32], sizes[8];
+  __shared__ uint64_t words[32], sizes[9];
   if (fz::cancelled(a)) return;
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::unpack<decltype(w)>(a, rooms[threadIdx.x >> 5], words, sizes); });
 }

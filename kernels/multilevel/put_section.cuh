@@ -32,9 +32,9 @@ FZ_DEV void copy_run(const Out& out, uint64_t at, const uint16_t* from, uint32_t
   }
 }
 
-// A warp writes the words of a section before its runs. `sizes` are those of its mask runs and runs.
-FZ_DEV void put_section_head(const Out& out, uint64_t at, const Coding& c, const uint32_t* sizes, const EncoderSet& tokens, const EncoderSet& masks) {
-  const uint32_t lane = threadIdx.x & 31;
+// A warp writes a part of the words of a section before its runs. `sizes` are those of its mask runs and runs.
+FZ_DEV void put_section_head(const Out& out, uint64_t at, const Coding& c, const uint32_t* sizes, const EncoderSet& tokens, const EncoderSet& masks, uint32_t part = 0, uint32_t parts = 1) {
+  const uint32_t lane = 32 * part + (threadIdx.x & 31);
   auto put = [&](uint32_t i, uint32_t word) { out.put<uint16_t>(at + 2ull * i, (uint16_t)word); };
   uint32_t next = c.has_masks ? 4 : 2;
   if (lane == 0) {
@@ -46,7 +46,7 @@ FZ_DEV void put_section_head(const Out& out, uint64_t at, const Coding& c, const
     }
   }
   const uint32_t count = c.mask_runs + c.runs, words = (uint32_t)(((uint64_t)count * c.width + 15) / 16);
-  for (uint32_t i = lane; i < words; i += 32) {
+  for (uint32_t i = lane; i < words; i += 32 * parts) {
     // The sizes that have bits in this word.
     const uint64_t from = 16ull * i, end = from + 16;
     uint32_t word = 0;
@@ -57,7 +57,7 @@ FZ_DEV void put_section_head(const Out& out, uint64_t at, const Coding& c, const
     put(next + i, word);
   }
   next += words;
-  for (uint32_t i = lane; i < c.table_words; i += 32) {
+  for (uint32_t i = lane; i < c.table_words; i += 32 * parts) {
     uint32_t word = 16 * i < tokens.bits ? tokens.words[i / 2] >> 16 * (i % 2) & 0xffff : 0;
     if (c.has_masks && 16 * i + 16 > tokens.bits) {
       // The bits of the second set from this word on, which follow those of the first set.
