@@ -223,6 +223,10 @@ template <class W> FZ_DEV void put_numbers(FieldRoom<W>& room, const Numbers<W>&
 template <class W> FZ_DEV void code_part(const Args& a, const EncoderMemory& memory, const ExactParams& p, uint32_t number, CodeCounts& counts, FieldRoom<W>& room) {
   const Part& part = memory.state->of[number];
   const PartNumbers<W> numbers(a, memory, p, number);
+  const Scale scale = part.scale;
+  const uint32_t batches = part.s.batches;
+  uint8_t* classes = memory.classes + part.s.first_batch;
+  uint16_t* all_fields = memory.fields + part.s.first_batch;
   const uint32_t lane = threadIdx.x & 31, warps = gridDim.x * (blockDim.x >> 5), first_code = memory.first_code(number, p);
   for (uint32_t i = threadIdx.x; i < multilevel::CONTEXTS * multilevel::SYMBOLS; i += blockDim.x) counts.of[i] = 0;
   if (threadIdx.x == 0) counts.busy = 0;
@@ -230,21 +234,21 @@ template <class W> FZ_DEV void code_part(const Args& a, const EncoderMemory& mem
   __syncthreads();
   uint32_t raw = 0;
 #pragma unroll 1
-  for (uint32_t batch = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; batch < part.s.batches; batch += warps) {
+  for (uint32_t batch = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; batch < batches; batch += warps) {
     Numbers<W> own;
     numbers.load(own, batch, numbers.holes ? fill_before(memory, numbers.of.o, numbers.hole, batch) : (W)0);
     uint32_t halves = 0;
-    const uint32_t class_of = own.length(numbers.holes, halves) ? part.scale.class_of(halves) : 0;
+    const uint32_t class_of = own.length(numbers.holes, halves) ? scale.class_of(halves) : 0;
     const uint32_t fields = __reduce_add_sync(ALL, (uint32_t)__popc(own.filled));
     if (class_of) {
-      const uint32_t shift = part.scale.low_bits(class_of, BITS<W>);
+      const uint32_t shift = scale.low_bits(class_of, BITS<W>);
       const bool has_long = BITS<W> > 16 && __any_sync(ALL, own.has_long(shift, numbers.holes));
       raw += put_tokens(memory, own, first_code + batch * POINTS, class_of, shift, numbers.holes ? 1 : 0, has_long, counts);
       put_numbers(room, own, memory.numbers(number, batch, sizeof(W)), shift, fields, has_long);
     }
     if (lane != 0) continue;
-    memory.classes[part.s.first_batch + batch] = (uint8_t)class_of;
-    memory.fields[part.s.first_batch + batch] = (uint16_t)fields;
+    classes[batch] = (uint8_t)class_of;
+    all_fields[batch] = (uint16_t)fields;
     if (class_of) atomicAdd(&counts.busy, (uint32_t)__popc(part.s.all(batch)));
   }
   raw = __reduce_add_sync(ALL, raw);
@@ -305,7 +309,7 @@ extern "C" __global__ void __launch_bounds__(1024) exact_scale(FZ_ARGS) {
   if (fz::cancelled(a)) return;
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::find_scale<decltype(w)>(a, lengths, sorted); });
 }
-extern "C" __global__ void __launch_bounds__(256, 3) exact_code(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(256, 4) exact_code(FZ_ARGS) {
   __shared__ fz::exact::CodeCounts counts;
   __shared__ fz::exact::FieldRoom<uint64_t> rooms[8];
   if (fz::cancelled(a)) return;

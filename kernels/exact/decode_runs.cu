@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(1024) exact_decode_starts(FZ_ARGS) 
   if (fz::cancelled(a)) return;
   fz::exact::put_starts(a, words);
 }
-extern "C" __global__ void __launch_bounds__(256) exact_decode_codes(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(256, 5) exact_decode_codes(FZ_ARGS) {
   __shared__ fz::multilevel::RunRing rings[8];
   if (fz::cancelled(a)) return;
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::decode_codes<decltype(w)>(a, rings); });

@@ -135,10 +135,12 @@ template <bool ANYWHERE> FZ_DEV uint32_t encode_run(const EncoderMemory& memory,
   const uint32_t first = memory.first_code(place.part, p), hole = place.part == OF_ARRAY && memory.state->head.holes;
   const TokenEncoder<ANYWHERE> tokens = {memory.kept + first, memory.more + first, memory, place.part, entries, p.width, run};
   multilevel::RunBatches<true> walk(s, part.c, classes, multilevel::RunSteps(s, part.c, memory.starts + part.c.first_run, place.run));
+  const Scale scale = part.scale;
+  const uint32_t count = s.count;
   // The tokens of the next batch are on their way.
   uint32_t batch = 0, mask = 0, ahead[BATCH];
   bool more = walk.next(batch, mask);
-  if (more) tokens.load(ahead, batch, mask, s.count);
+  if (more) tokens.load(ahead, batch, mask, count);
 #pragma unroll 1
   while (more) {
     const uint32_t at = batch, now = mask;
@@ -146,8 +148,8 @@ template <bool ANYWHERE> FZ_DEV uint32_t encode_run(const EncoderMemory& memory,
 #pragma unroll
     for (uint32_t j = 0; j < BATCH; j++) of[j] = ahead[j];
     more = walk.next(batch, mask);
-    if (more) tokens.load(ahead, batch, mask, s.count);
-    tokens.put(of, at, now, s.count, part.scale.low_bits(classes[at], 8 * p.width), hole);
+    if (more) tokens.load(ahead, batch, mask, count);
+    tokens.put(of, at, now, count, scale.low_bits(classes[at], 8 * p.width), hole);
   }
   return run.finish(own.pairs);
 }

@@ -194,6 +194,14 @@ template <class W> struct Numbers {
     }
     return own;
   }
+  // Adds the integers of elements at the places in `at`, or subtracts them.
+  template <bool ADDS> FZ_DEV void add(const Integers<W>& o, const Each<W>& of, uint32_t at) {
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      const W other = at >> k & 1 ? o.integer(of.of[k]) : (W)0;
+      u[k] = ADDS ? (W)(u[k] + other) : (W)(u[k] - other);
+    }
+  }
   FZ_DEV void load(const Differences<W>& of, const Form<W>& form, uint32_t count, uint32_t batch) {
     const uint32_t lane = threadIdx.x & 31, first = first_of(batch);
     look(first, count);
@@ -208,12 +216,10 @@ template <class W> struct Numbers {
       if (of.z) z = near(of.o, first, of.plane, n.z & live);
       if (of.y && of.z) both = near(of.o, first, of.row + of.plane, n.y & n.z & live);
 #pragma unroll
-      for (uint32_t k = 0; k < EACH; k++) {
-        u[k] = of.o.integer(own.of[k]);
-        if (of.y) u[k] = (W)(u[k] - (n.y >> k & 1 ? of.o.integer(y.of[k]) : (W)0));
-        if (of.z) u[k] = (W)(u[k] - (n.z >> k & 1 ? of.o.integer(z.of[k]) : (W)0));
-        if (of.y && of.z) u[k] = (W)(u[k] + ((n.y & n.z) >> k & 1 ? of.o.integer(both.of[k]) : (W)0));
-      }
+      for (uint32_t k = 0; k < EACH; k++) u[k] = of.o.integer(own.of[k]);
+      if (of.y) add<false>(of.o, y, n.y);
+      if (of.z) add<false>(of.o, z, n.z);
+      if (of.y && of.z) add<true>(of.o, both, n.y & n.z);
     } else {
 #pragma unroll
       for (uint32_t k = 0; k < EACH; k++) u[k] = of.o.integer(own.of[k]);
@@ -228,7 +234,10 @@ template <class W> struct Numbers {
       before = (W)(before - (W)__shfl_up_sync(ALL, (T)before, 1));
     }
 #pragma unroll
-    for (uint32_t k = 0; k < EACH; k++) u[k] = live >> k & 1 ? form.number(u[k]) : (W)0;
+    for (uint32_t k = 0; k < EACH; k++) {
+      const W number = form.number(u[k]);
+      u[k] = live >> k & 1 ? number : (W)0;
+    }
   }
   // With holes. `fill` is the last integer before the batch that is none.
   FZ_DEV void load(const Differences<W>& of, const Form<W>& form, uint32_t count, uint32_t batch, W hole, W fill) {

@@ -204,7 +204,7 @@ extern "C" __global__ void __launch_bounds__(256) exact_encode_again(FZ_ARGS) {
   if (fz::cancelled(a)) return;
   fz::exact::encode_again(a, rooms);
 }
-extern "C" __global__ void __launch_bounds__(256, 6) exact_put_low(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(256) exact_put_low(FZ_ARGS) {
   __shared__ uint64_t words[32], sizes[9];
   if (fz::cancelled(a)) return;
   fz::exact::put_low(a, words, sizes);

@@ -42,51 +42,52 @@ FZ_DEV void clear_slots(const Args& a) {
   for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i <= count; i += gridDim.x * blockDim.x) memory.slots[i] = EMPTY;
 }
 
-// Puts a value into its slot. There is room for the values of a table; if there are more, the search ends.
-FZ_DEV void insert(const EncoderMemory& memory, const Search& search, uint32_t most, uint64_t value) {
+// Puts a value into its slot; returns true if it is new. There is room for the values of a table; if there are more, the search ends.
+FZ_DEV bool insert(const EncoderMemory& memory, const Search& search, uint32_t most, uint64_t value) {
   uint32_t* distinct = &memory.zeroed.distinct;
-  if (value == EMPTY) {
-    if (atomicExch(&memory.zeroed.ones, 1u) == 0) atomicAdd(distinct, 1u);
-    return;
-  }
+  if (value == EMPTY) return atomicExch(&memory.zeroed.ones, 1u) == 0;
   uint32_t slot = search.first(value);
 #pragma unroll 1
   for (uint32_t k = 0; k < search.count; k++) {
     unsigned long long* at = reinterpret_cast<unsigned long long*>(search.slots) + slot;
     uint64_t there = *const_cast<const volatile unsigned long long*>(at);
     if (there == EMPTY) there = atomicCAS(at, (unsigned long long)EMPTY, (unsigned long long)value);
-    if (there == value) return;
-    if (there == EMPTY) {
-      atomicAdd(distinct, 1u);
-      return;
-    }
-    if (k % 8 == 7 && *const_cast<const volatile uint32_t*>(distinct) > most) return;
+    if (there == value) return false;
+    if (there == EMPTY) return true;
+    if (k % 8 == 7 && *const_cast<const volatile uint32_t*>(distinct) > most) return false;
     slot = (slot + 1) & (search.count - 1);
   }
   atomicAdd(distinct, most + 1);
+  return false;
 }
+// A warp counts its new values at once, since all threads count at one place.
 template <class W> FZ_DEV void insert_all(const Args& a) {
   const ExactParams& p = params<ExactParams>(a);
   if (!is_searched(a, p)) return;
   const EncoderMemory memory(a, p);
   const Search search(memory, p);
-  const uint32_t n = (uint32_t)elements(p), most = table_room(p);
+  const uint32_t n = (uint32_t)elements(p), most = table_room(p), lane = threadIdx.x & 31;
   const Integers<W> o = integers_of<W>(a, memory, p);
+  uint32_t* distinct = &memory.zeroed.distinct;
 #pragma unroll 1
-  for (uint32_t i = EACH * (blockIdx.x * blockDim.x + threadIdx.x); i < n; i += EACH * gridDim.x * blockDim.x) {
+  for (uint32_t first = EACH * (blockIdx.x * blockDim.x + threadIdx.x - lane); first < n; first += EACH * gridDim.x * blockDim.x) {
+    const uint32_t i = first + EACH * lane;
     const Each<W> own = Each<W>::load(o.at, i, n);
-    W last = i > 0 ? o.at[i - 1] : (W)~own.of[0];
+    W last = i > 0 && i < n ? o.at[i - 1] : (W)~own.of[0];
     uint32_t changes = 0;
 #pragma unroll
     for (uint32_t k = 0; k < EACH; k++) {
       changes |= (uint32_t)(i + k < n && own.of[k] != last) << k;
       last = own.of[k];
     }
-    if (changes == 0) continue;
-    if (*const_cast<const volatile uint32_t*>(&memory.zeroed.distinct) > most) return;
+    if (!__any_sync(ALL, changes)) continue;
+    if (__any_sync(ALL, *const_cast<const volatile uint32_t*>(distinct) > most)) return;
 #pragma unroll
-    for (uint32_t k = 0; k < EACH; k++)
-      if (changes >> k & 1) insert(memory, search, most, o.integer(own.of[k]));
+    for (uint32_t k = 0; k < EACH; k++) {
+      const bool is_new = changes >> k & 1 && insert(memory, search, most, o.integer(own.of[k]));
+      const uint32_t count = __popc(__ballot_sync(ALL, is_new));
+      if (count && lane == 0) atomicAdd(distinct, count);
+    }
   }
 }
 

@@ -1,17 +1,19 @@
 // Stage exact, decoder: differences from codes and low bits. The first launch counts the words of the low bits of all batches, the
 // second one reads them, and adds up the differences of each block. A warp has a batch, and a lane consecutive integers.
+#include "common/shared_memory.cuh"
 #include "exact/decoder.cuh"
 
 namespace fz {
 namespace exact {
-constexpr uint32_t WARPS = 8;
+// Batches from which on a batch is on its way to the second cache.
+constexpr uint32_t WARPS = 8, AHEAD = 2;
 
 // The codes of a lane, and the places where it has an integer and where that is no hole.
 struct Codes {
   Each<uint16_t> of;
   uint32_t live, filled;
-  FZ_DEV Codes(const Each<uint16_t>& codes, const Part& part, uint32_t batch, bool holes) : of(codes) {
-    const uint32_t i = batch * POINTS + (threadIdx.x & 31) * EACH, left = part.s.count > i ? part.s.count - i : 0;
+  FZ_DEV Codes(const Each<uint16_t>& codes, uint32_t count, uint32_t batch, bool holes) : of(codes) {
+    const uint32_t i = batch * POINTS + (threadIdx.x & 31) * EACH, left = count > i ? count - i : 0;
     filled = live = left >= EACH ? (1u << EACH) - 1 : (1u << left) - 1;
     if (!holes) return;
 #pragma unroll
@@ -40,7 +42,7 @@ template <class W> FZ_DEV void count_low(const Args& a, uint64_t* words) {
 #pragma unroll 1
       for (uint32_t batch = share.first + warp; batch < share.end; batch += WARPS) {
         const uint32_t own = classes[batch] & 15;
-        const Codes codes(Codes::load(memory.codes[number], batch, own), part, batch, true);
+        const Codes codes(Codes::load(memory.codes[number], batch, own), part.s.count, batch, true);
         const uint32_t count = words_of(__reduce_add_sync(ALL, (uint32_t)__popc(codes.filled)), part.scale.low_bits(own, BITS<W>));
         if (lane == 0) to[batch] = (uint16_t)count;
         if (lane == 0) sum += count;
@@ -60,6 +62,31 @@ template <class W> FZ_DEV void count_low(const Args& a, uint64_t* words) {
 // The low bits of a batch, in shared memory of a warp.
 struct LowRoom {
   uint32_t words[(POINTS * 59 + 31) / 32 + 4];
+  // Loads `count` words from an address on; returns the first bit.
+  FZ_DEV uint32_t load(const uint8_t* from, uint32_t count) {
+    constexpr uint32_t LOADS = 5;
+    const uint32_t lane = threadIdx.x & 31, odd = aligned(from, 4) ? 0 : 1, all = (count + odd) / 2;
+    __syncwarp();
+    if (aligned(from, 2)) {
+      // Pairs of words, which are aligned: there are words before those of a section.
+      const uint32_t* pairs = reinterpret_cast<const uint32_t*>(from - 2 * odd);
+#pragma unroll 1
+      for (uint32_t k = lane; k < all; k += 32 * LOADS) {
+        uint32_t own[LOADS];
+#pragma unroll
+        for (uint32_t j = 0; j < LOADS; j++) own[j] = k + 32 * j < all ? pairs[k + 32 * j] : 0;
+#pragma unroll
+        for (uint32_t j = 0; j < LOADS; j++)
+          if (k + 32 * j < all) words[k + 32 * j] = own[j];
+      }
+      if ((count + odd) % 2 && lane == all % 32) words[all] = *reinterpret_cast<const uint16_t*>(pairs + all);
+    } else {
+      const Words own = {from, count};
+      for (uint32_t k = lane; k < count / 2 + 1; k += 32) words[k] = own.two(2 * k);
+    }
+    __syncwarp();
+    return aligned(from, 2) ? 16 * odd : 0;
+  }
   // `bits` bits from bit `bit` on, at most 27 or 59.
   FZ_DEV uint32_t field(uint32_t bit, uint32_t bits, uint32_t) const {
     const uint32_t i = bit / 32;
@@ -73,58 +100,20 @@ struct LowRoom {
   }
 };
 
-// What a lane loads of a batch: its codes, and pairs of the words of the low bits. It is on its way while the warp processes the batch
-// before.
-template <class W> struct Staged {
-  // There are too many words of elements of 8 bytes.
-  static constexpr bool FAST = sizeof(W) < 8;
-  static constexpr uint32_t MOST = FAST ? (POINTS * (BITS<W> - KEPT) / 32 + 1 + 31) / 32 : 1;
-  uint32_t pairs[MOST];
-  Each<uint16_t> codes;
-  // Pairs are aligned: there are words before those of a section.
-  FZ_DEV static bool is_fast(const uint8_t* from) { return FAST && aligned(from, 2); }
-  FZ_DEV static uint32_t odd(const uint8_t* from) { return aligned(from, 4) ? 0 : 1; }
-  FZ_DEV void load(const uint8_t* from, uint32_t count) {
-    if (!is_fast(from)) return;
-    const uint32_t words = count + odd(from), lane = threadIdx.x & 31;
-    const uint32_t* pair = reinterpret_cast<const uint32_t*>(from - 2 * odd(from)) + lane;
-#pragma unroll
-    for (uint32_t j = 0; j < MOST; j++) {
-      const uint32_t k = 2 * (lane + 32 * j);
-      if (k + 2 <= words) pairs[j] = pair[32 * j];
-      else if (k < words) pairs[j] = *reinterpret_cast<const uint16_t*>(pair + 32 * j);
-    }
-  }
-  // Puts the words into shared memory; returns the first bit.
-  FZ_DEV uint32_t put(LowRoom& room, const uint8_t* from, uint32_t count) const {
-    const uint32_t lane = threadIdx.x & 31;
-    __syncwarp();
-    if (is_fast(from)) {
-#pragma unroll
-      for (uint32_t j = 0; j < MOST; j++)
-        if (2 * (lane + 32 * j) < count + odd(from)) room.words[lane + 32 * j] = pairs[j];
-    } else {
-      const Words words = {from, count};
-      for (uint32_t k = lane; k < count / 2 + 1; k += 32) room.words[k] = words.two(2 * k);
-    }
-    __syncwarp();
-    return is_fast(from) ? 16 * odd(from) : 0;
-  }
-};
-
 template <class W> struct Unpacker {
   typedef typename Wide<W>::Word T;
-  const Part& part;
   const uint16_t* all;
+  uint32_t count;
   bool holes;
   Form<W> form;
   W* o;
   // Where the sum of a batch is stored, or null.
   uint64_t* sums;
-  // Returns the sum of the differences of a lane. The words of the batch are in `room`, from bit `bit` on.
-  FZ_DEV T unpack(const LowRoom& room, uint32_t bit, uint32_t batch, uint32_t shift, const Codes& codes) const {
+  // A batch of class `own`, whose low bits are words from an address on. Returns the sum of the differences of a lane.
+  FZ_DEV T unpack(LowRoom& room, uint32_t batch, uint32_t own, uint32_t shift, const uint8_t* from, uint32_t words) const {
     const uint32_t lane = threadIdx.x & 31, first = batch * POINTS + lane * EACH, hole = holes ? 1 : 0;
-    uint32_t place = lane * EACH;
+    const Codes codes(Codes::load(all, batch, own), count, batch, holes);
+    uint32_t bit = shift ? room.load(from, words) : 0, place = lane * EACH;
     if (holes) place = warp_sum_to(__popc(codes.filled)) - __popc(codes.filled);
     bit += place * shift;
     Each<W> d;
@@ -142,7 +131,7 @@ template <class W> struct Unpacker {
       d.of[k] = filled ? form.difference((W)u) : (W)0;
       sum += d.of[k];
     }
-    d.store(o, first, part.s.count);
+    d.store(o, first, count);
     if (sums) {
       const T all_of = warp_sum_to(sum);
       if (lane == 31) sums[batch] = all_of;
@@ -161,7 +150,7 @@ template <class W> FZ_DEV void unpack(const Args& a, LowRoom& room, uint64_t* wo
   for (uint32_t number = 0; number < PARTS; number++) {
     const Part& part = memory.state->of[number];
     const Head& head = memory.state->head;
-    const Unpacker<W> unpacker = {part, memory.codes[number], number == OF_ARRAY && head.holes, head.form<W>(number), memory.of<W>(number),
+    const Unpacker<W> unpacker = {memory.codes[number], part.s.count, number == OF_ARRAY && head.holes, head.form<W>(number), memory.of<W>(number),
                                   number == OF_ARRAY && axis_with_x(head, p) ? memory.sums_before : nullptr};
     const uint8_t* classes = memory.classes + part.s.first_batch;
     const uint16_t* counts = memory.words + part.s.first_batch;
@@ -177,36 +166,29 @@ template <class W> FZ_DEV void unpack(const Args& a, LowRoom& room, uint64_t* wo
     for (uint32_t batch = share.own_first + lane; batch < share.own_end; batch += 32) own += counts[batch];
     at = before_warp(at, own, words, sizes);
     const uint8_t* low = address(input(a, 0)) + part.low;
+    const uint64_t low_words = part.low_words;
+    const Scale scale = part.scale;
     T sum = 0;
 #pragma unroll 1
     for (uint32_t from = share.own_first; from < share.own_end; from += 32) {
       const bool there = from + lane < share.own_end;
       const uint32_t class_of = there ? classes[from + lane] & 15 : 0;
       const BatchWords mine(there ? counts[from + lane] : 0);
-      // Of corrupt streams, words behind the section are not read.
       const uint32_t batches = min(32u, share.own_end - from);
-      auto words_of_batch = [&](uint32_t k, uint32_t& count) -> const uint8_t* {
-        const uint64_t first = at + __shfl_sync(ALL, mine.before, k);
-        count = __shfl_sync(ALL, mine.own, k);
-        if (first + count > part.low_words) count = 0;
-        return low + 2 * (count ? first : 0);
-      };
-      Staged<W> ahead;
-      auto stage = [&](uint32_t k) {
-        uint32_t count;
-        const uint8_t* words = words_of_batch(k, count);
-        ahead.load(words, count);
-        ahead.codes = Codes::load(unpacker.all, from + k, __shfl_sync(ALL, class_of, k));
-      };
-      stage(0);
 #pragma unroll 1
       for (uint32_t k = 0; k < batches; k++) {
-        uint32_t count;
-        const uint8_t* words = words_of_batch(k, count);
-        const uint32_t bit = ahead.put(room, words, count), shift = part.scale.low_bits(__shfl_sync(ALL, class_of, k), BITS<W>);
-        const Codes codes(ahead.codes, part, from + k, unpacker.holes);
-        if (k + 1 < batches) stage(k + 1);
-        sum += unpacker.unpack(room, bit, from + k, shift, codes);
+        const uint32_t of_class = __shfl_sync(ALL, class_of, k), far = min(k + AHEAD, batches - 1);
+        uint32_t count = __shfl_sync(ALL, mine.own, k);
+        const uint64_t first = at + __shfl_sync(ALL, mine.before, k), later = at + __shfl_sync(ALL, mine.before, far);
+        const uint32_t later_count = __shfl_sync(ALL, mine.own, far), later_class = __shfl_sync(ALL, class_of, far);
+        if (lane == 0 && k + AHEAD < batches && later + later_count <= low_words) {
+          const uint8_t* words = reinterpret_cast<const uint8_t*>(reinterpret_cast<uintptr_t>(low + 2 * later) & ~(uintptr_t)15);
+          if (later_class) fz_prefetch(unpacker.all + (uint64_t)(from + far) * POINTS, 2 * POINTS);
+          if (later_count >= 8) fz_prefetch(words, later_count / 8 * 16);
+        }
+        // Of corrupt streams, words behind the section are not read.
+        if (first + count > low_words) count = 0;
+        sum += unpacker.unpack(room, from + k, of_class, scale.low_bits(of_class, BITS<W>), low + 2 * (count ? first : 0), count);
       }
       at += __shfl_sync(ALL, mine.before + mine.own, 31);
     }
@@ -223,7 +205,7 @@ extern "C" __global__ void __launch_bounds__(256) exact_count_low(FZ_ARGS) {
   if (fz::cancelled(a)) return;
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::count_low<decltype(w)>(a, words); });
 }
-extern "C" __global__ void __launch_bounds__(256, 3) exact_unpack(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(256, 4) exact_unpack(FZ_ARGS) {
   __shared__ fz::exact::LowRoom rooms[8];
   __shared__ uint64_t words[32], sizes[9];
   if (fz::cancelled(a)) return;

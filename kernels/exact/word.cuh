@@ -72,7 +72,8 @@ template <class W> struct Form {
   bool plain;
   FZ_DEV W number(W d) const {
     d = (W)(d - center);
-    return plain ? d : zigzag(d);
+    const W folded = zigzag(d);
+    return plain ? d : folded;
   }
   FZ_DEV W difference(W u) const { return (W)(center + (plain ? u : unzigzag(u))); }
 };
