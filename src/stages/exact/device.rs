@@ -184,6 +184,7 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let made = ordered(made.then("exact_elements", blocks, THREADS));
     let integers = |n: u64| up(8 * u64::from(BLOCKS)) + up(2 * whole_batches(n)) + up(u64::from(p.width) * n);
     let words = up(2 * (batch_room(values) + batch_room(n))) + up(8 * n.div_ceil(POINTS as u64));
-    let scratch = common_bytes(&p, n) + up(2 * PARTS * DECODER_SET_BYTES) + words + integers(values) + integers(n);
+    let scratch =
+        common_bytes(&p, n) + up(2 * PARTS * DECODER_SET_BYTES) + words + integers(values) + integers(n);
     Some(made.with(16, scratch))
 }
