@@ -52,11 +52,18 @@ template <class W> FZ_DEV uint64_t select(const Own<W>& own, uint32_t rank, Choo
     for (uint32_t k = 0; k < OWN; k++)
       if (own.has >> k & 1 && (shift + 8 == (int)BITS<W> || own.key(k) >> (shift + 8) == found)) atomicAdd(&room.counts[own.key(k) >> shift & 255], 1u);
     __syncthreads();
-    if (threadIdx.x == 0) {
-      uint32_t digit = 0, left = room.below;
-      while (digit < 255 && left >= room.counts[digit]) left -= room.counts[digit++];
-      room.digit = digit;
-      room.below = left;
+    if (threadIdx.x < 32) {
+      // A lane has 8 digits.
+      uint32_t left = room.below, digit = 8 * threadIdx.x, own = 0;
+      for (uint32_t k = 0; k < 8; k++) own += room.counts[digit + k];
+      const uint32_t upto = warp_sum_to(own);
+      __syncwarp();
+      if (left < upto && left >= upto - own) {
+        left -= upto - own;
+        while (left >= room.counts[digit]) left -= room.counts[digit++];
+        room.digit = digit;
+        room.below = left;
+      }
     }
     __syncthreads();
     found = found << 8 | room.digit;
@@ -84,7 +91,7 @@ FZ_DEV void put_candidate(Round& round, uint32_t number, uint64_t cost, uint64_t
   if (threadIdx.x == 0) round.of[number] = {cost == NEVER ? NEVER : cost * n / sample, center};
 }
 
-template <class W> FZ_DEV void choose_order(const Args& a, const EncoderMemory& memory, const ExactParams& p, const W* o, ChooseRoom& room) {
+template <class W> FZ_DEV void choose_order(const Args& a, const EncoderMemory& memory, const ExactParams& p, const Integers<W>& o, ChooseRoom& room) {
   Round& round = memory.all.rounds[a.tag & 1];
   const uint32_t order = blockIdx.x, n = (uint32_t)elements(p);
   const Differences<W> of = {o, (uint32_t)p.dims[0], (uint32_t)(p.dims[0] * p.dims[1]), order & 3, (order >> 2 & 1) != 0, (order >> 3 & 1) != 0};
@@ -119,13 +126,53 @@ template <class W> FZ_DEV void choose_order(const Args& a, const EncoderMemory& 
   }
 }
 
+// The steps of a bitonic sort of parts of `size` numbers in which the numbers of a warp change places. A thread has consecutive ones.
+FZ_DEV void sort_near(uint64_t (&v)[OWN], uint32_t size) {
+  const uint32_t first = threadIdx.x * OWN;
+#pragma unroll 1
+  for (uint32_t apart = min(size / 2, 16 * OWN); apart >= OWN; apart /= 2) {
+    const bool takes_less = ((first & apart) == 0) == ((first & size) == 0);
+#pragma unroll
+    for (uint32_t k = 0; k < OWN; k++) {
+      const uint64_t other = __shfl_xor_sync(ALL, v[k], apart / OWN);
+      v[k] = (v[k] < other) == takes_less ? v[k] : other;
+    }
+  }
+#pragma unroll
+  for (uint32_t apart = OWN / 2; apart > 0; apart /= 2) {
+    if (apart > size / 2) continue;
+#pragma unroll
+    for (uint32_t k = 0; k < OWN; k++) {
+      if (k & apart) continue;
+      const uint64_t x = v[k], y = v[k + apart];
+      const bool moves = (x > y) == (((first + k) & size) == 0);
+      v[k] = moves ? y : x;
+      v[k + apart] = moves ? x : y;
+    }
+  }
+}
 // Sorts the sample. Numbers behind it are the largest ones.
 FZ_DEV void sort_sample(uint64_t* sorted) {
+  uint64_t v[OWN];
+  constexpr uint32_t NEAR = 32 * OWN;
+  auto load = [&] {
+#pragma unroll
+    for (uint32_t k = 0; k < OWN; k++) v[k] = sorted[threadIdx.x * OWN + k];
+  };
+  auto store = [&] {
+#pragma unroll
+    for (uint32_t k = 0; k < OWN; k++) sorted[threadIdx.x * OWN + k] = v[k];
+    __syncthreads();
+  };
+  __syncthreads();
+  load();
 #pragma unroll 1
-  for (uint32_t size = 2; size <= SAMPLE; size *= 2)
+  for (uint32_t size = 2; size <= NEAR; size *= 2) sort_near(v, size);
+  store();
 #pragma unroll 1
-    for (uint32_t apart = size / 2; apart > 0; apart /= 2) {
-      __syncthreads();
+  for (uint32_t size = 2 * NEAR; size <= SAMPLE; size *= 2) {
+#pragma unroll 1
+    for (uint32_t apart = size / 2; apart >= NEAR; apart /= 2) {
       for (uint32_t k = threadIdx.x; k < SAMPLE / 2; k += THREADS) {
         const uint32_t i = 2 * k - k % apart, j = i + apart;
         const uint64_t x = sorted[i], y = sorted[j];
@@ -134,8 +181,12 @@ FZ_DEV void sort_sample(uint64_t* sorted) {
           sorted[j] = x;
         }
       }
+      __syncthreads();
     }
-  __syncthreads();
+    load();
+    sort_near(v, size);
+    store();
+  }
 }
 // Finds whether values repeat, and the most frequent one, the first of equals.
 FZ_DEV void find_frequent(Round& round, uint32_t count, ChooseRoom& room) {
@@ -167,7 +218,7 @@ FZ_DEV void find_frequent(Round& round, uint32_t count, ChooseRoom& room) {
   round.hole = sorted[SAMPLE - 1 - (uint32_t)best];
 }
 
-template <class W> FZ_DEV void choose_holes(const Args& a, const EncoderMemory& memory, const ExactParams& p, const W* o, ChooseRoom& room) {
+template <class W> FZ_DEV void choose_holes(const Args& a, const EncoderMemory& memory, const ExactParams& p, const Integers<W>& o, ChooseRoom& room) {
   Round& round = memory.all.rounds[a.tag & 1];
   const uint32_t n = (uint32_t)elements(p);
   const Sample sample(n);
@@ -215,16 +266,13 @@ template <class W> FZ_DEV void choose_holes(const Args& a, const EncoderMemory& 
   }
 }
 
-// Returns true if this round has integers. In the second one these are ranks.
-template <class W> FZ_DEV bool has_round(const Args& a, const EncoderMemory& memory, const ExactParams& p, const W*& o) {
-  o = reinterpret_cast<const W*>(a.tag & 1 ? memory.ranks : memory.integers);
-  return elements(p) > 0 && (!(a.tag & 1) || memory.has_table());
-}
+// In the second round integers are ranks.
 template <class W> FZ_DEV void choose(const Args& a, ChooseRoom& room) {
   const ExactParams& p = params<ExactParams>(a);
   const EncoderMemory memory(a, p);
-  const W* o;
-  if (!has_round(a, memory, p, o)) return;
+  const bool ranks = a.tag & 1;
+  if (elements(p) == 0 || (ranks && !memory.has_table())) return;
+  const Integers<W> o = ranks ? Integers<W>(memory.ranks) : integers_of<W>(a, memory, p);
   if (blockIdx.x < ORDERS) choose_order(a, memory, p, o, room);
   else choose_holes(a, memory, p, o, room);
 }

@@ -7,19 +7,23 @@ namespace fz {
 namespace exact {
 constexpr uint32_t SAMPLED = 64;
 
+static_assert(FILL_CHUNK == 256 * EACH, "a thread has consecutive elements of a chunk");
 // For each chunk 1 more than its last element that is no hole, or 0.
 template <class W> FZ_DEV void last_of_chunks(const Args& a, uint32_t* words) {
   const ExactParams& p = params<ExactParams>(a);
   const EncoderMemory memory(a, p);
   if (elements(p) == 0 || !memory.state->head.holes) return;
   const uint32_t n = (uint32_t)elements(p), chunks = (n + FILL_CHUNK - 1) / FILL_CHUNK;
-  const W* o = memory.source<W>(OF_ARRAY);
+  const Integers<W> o = source_of<W>(a, memory, p, OF_ARRAY);
   const W hole = (W)memory.state->head.hole;
 #pragma unroll 1
   for (uint32_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
     uint32_t last = 0;
-    for (uint32_t i = chunk * FILL_CHUNK + threadIdx.x; i < min(n, (chunk + 1) * FILL_CHUNK); i += blockDim.x)
-      if (o[i] != hole) last = i + 1;
+    const uint32_t i = chunk * FILL_CHUNK + threadIdx.x * EACH;
+    const Each<W> own = Each<W>::load(o.at, i, n);
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++)
+      if (i + k < n && o.integer(own.of[k]) != hole) last = i + k + 1;
     last = block_scan_to<Most>(last, words);
     if (threadIdx.x == blockDim.x - 1) memory.fills[chunk] = last;
   }
@@ -52,8 +56,8 @@ template <class W> struct PartNumbers {
   const uint32_t count;
   const bool holes;
   const W hole;
-  FZ_DEV PartNumbers(const EncoderMemory& memory, const ExactParams& p, uint32_t part)
-      : of(differences_of<W>(memory, p, part)),
+  FZ_DEV PartNumbers(const Args& a, const EncoderMemory& memory, const ExactParams& p, uint32_t part)
+      : of(differences_of<W>(a, memory, p, part)),
         form(memory.state->head.form<W>(part)),
         count(memory.state->of[part].s.count),
         holes(part == OF_ARRAY && memory.state->head.holes),
@@ -65,13 +69,13 @@ template <class W> struct PartNumbers {
 };
 
 // A block finds the scale of a section from a sample of batches.
-template <class W> FZ_DEV void find_scale(const Args& a, uint32_t* lengths) {
+template <class W> FZ_DEV void find_scale(const Args& a, uint32_t* lengths, uint32_t* sorted) {
   const ExactParams& p = params<ExactParams>(a);
   const EncoderMemory memory(a, p);
   if (elements(p) == 0) return;
   Part& part = memory.state->of[blockIdx.x];
   if (part.s.count == 0) return;
-  const PartNumbers<W> numbers(memory, p, blockIdx.x);
+  const PartNumbers<W> numbers(a, memory, p, blockIdx.x);
   const uint32_t stride = max(part.s.batches / SAMPLED, 1u) | 1, lane = threadIdx.x & 31;
 #pragma unroll 1
   for (uint32_t k = threadIdx.x >> 5; k < SAMPLED; k += blockDim.x >> 5) {
@@ -84,16 +88,16 @@ template <class W> FZ_DEV void find_scale(const Args& a, uint32_t* lengths) {
     if (lane == 0) lengths[k] = halves;
   }
   __syncthreads();
-  if (threadIdx.x != 0) return;
-  uint32_t count = 0;
-  for (uint32_t k = 0; k < SAMPLED; k++) {
-    const uint32_t own = lengths[k];
-    if (own == ~0u) continue;
-    uint32_t at = count++;
-    for (; at > 0 && lengths[at - 1] > own; at--) lengths[at] = lengths[at - 1];
-    lengths[at] = own;
+  // Absent lengths are the last ones.
+  const uint32_t me = threadIdx.x, own = me < SAMPLED ? lengths[me] : ~0u, count = __syncthreads_count(own != ~0u);
+  uint32_t place = 0;
+  if (me < SAMPLED) {
+    for (uint32_t k = 0; k < SAMPLED; k++) place += lengths[k] < own || (lengths[k] == own && k < me);
+    sorted[place] = own;
   }
-  auto of = [&](uint32_t i) { return i < count ? lengths[i] : 0; };
+  __syncthreads();
+  if (me != 0) return;
+  auto of = [&](uint32_t i) { return i < count ? sorted[i] : 0; };
   const uint32_t skipped = count / 16, low = of(skipped), high = of(count > skipped + 1 ? count - 1 - skipped : 0);
   uint32_t step = 0;
   while (step < MOST_STEP && high - low > (CLASSES - 3) << step) step++;
@@ -106,58 +110,145 @@ struct CodeCounts {
   unsigned long long raw;
 };
 
-// The tokens of the numbers of a batch, by a warp; returns the raw bits of a lane.
-template <class W> FZ_DEV uint32_t put_tokens(const EncoderMemory& memory, const Numbers<W>& n, uint32_t first, uint32_t own, uint32_t shift, bool holes, CodeCounts& counts) {
-  const uint32_t lane = threadIdx.x & 31;
-  uint32_t raw_bits = 0;
+// The token of a code below CODES, as `multilevel::token_of`.
+FZ_DEV multilevel::Token short_token(uint32_t u) {
+  const uint32_t e = 31 - __clz((int)(u | 16)), more = e < 8 ? 2 : 1, bits = e - more;
+  return {u < 16 ? u : (u >> bits) + (e < 8 ? 4 * e - 4 : 2 * e + 14), u < 16 ? 0 : bits};
+}
+// Codes from this number on have more raw bits than are kept with the token.
+constexpr uint32_t MANY_BITS = 1u << (multilevel::KEPT_BITS + 2);
+
+// The tokens of the numbers of a batch that is not quiet, by a warp; returns the raw bits of a lane.
+template <class W> FZ_DEV uint32_t put_tokens(const EncoderMemory& memory, const Numbers<W>& n, uint32_t first, uint32_t own, uint32_t shift, uint32_t hole, bool has_long, CodeCounts& counts) {
+  typedef typename Wide<W>::Word T;
+  const uint32_t i = first + (threadIdx.x & 31) * EACH;
+  uint32_t *of = counts.of + own * multilevel::SYMBOLS, raw_bits = 0, most = 0, code[EACH];
+  Each<uint16_t> kept;
 #pragma unroll
-  for (uint32_t j = 0; j < BATCH; j++) {
-    const bool live = n.live >> j & 1;
-    multilevel::Token t = {0, 0};
-    if (live) {
-      const uint64_t high = (uint64_t)n.u[j] >> shift, most = multilevel::CODES - (holes ? 1 : 0);
-      uint32_t code = high < most ? (uint32_t)high + (holes ? 1 : 0) : multilevel::CODES + multilevel::PATTERNS;
-      if (!(n.filled >> j & 1)) code = 0;
-      t = multilevel::token_of(code);
-      const uint32_t raw = t.bits ? code & ((1u << t.bits) - 1) : 0, i = first + j * STEP + lane;
-      memory.kept[i] = (uint16_t)(t.token | own << 6 | (raw & ((1u << multilevel::KEPT_BITS) - 1)) << 10);
-      if (t.bits > multilevel::KEPT_BITS) memory.more[i] = (uint16_t)(raw >> multilevel::KEPT_BITS);
-    }
-    if (own == 0) continue;
-    const uint32_t zeros = __ballot_sync(ALL, live && t.token == 0);
-    if (live && t.token > 0) {
-      atomicAdd(&counts.of[own * multilevel::SYMBOLS + t.token], 1u);
-      raw_bits += t.token == multilevel::EXACT ? BITS<W> : t.bits;
-    }
-    if (zeros && lane == 0) atomicAdd(&counts.of[own * multilevel::SYMBOLS], (uint32_t)__popc(zeros));
+  for (uint32_t k = 0; k < EACH; k++) {
+    const T high = (T)n.u[k] >> shift;
+    code[k] = n.filled >> k & 1 ? (uint32_t)high + hole : 0;
+    if (has_long && high >= (T)(multilevel::CODES - hole)) code[k] = 0;
+    const multilevel::Token t = short_token(code[k]);
+    kept.of[k] = (uint16_t)(t.token | own << 6 | (code[k] & ~(~0u << t.bits)) << 10);
+    atomicAdd(&of[t.token], 1u);
+    raw_bits += t.bits;
+    most = max(most, code[k]);
   }
+  if (has_long) {
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      if (((T)n.u[k] >> shift) < (T)(multilevel::CODES - hole)) continue;
+      kept.of[k] = (uint16_t)(multilevel::EXACT | own << 6);
+      atomicAdd(&of[multilevel::EXACT], 1u);
+      atomicAdd(&of[0], ~0u);
+      raw_bits += BITS<W>;
+    }
+  }
+  if (most >= MANY_BITS) {
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++)
+      if (code[k] >= MANY_BITS) memory.more[i + k] = (uint16_t)((code[k] & ~(~0u << short_token(code[k]).bits)) >> multilevel::KEPT_BITS);
+  }
+  // Places without a number were counted as zeros.
+  if (n.live != Neighbors::ALL_OF) atomicAdd(&of[0], (uint32_t)__popc(n.live) - EACH);
+  *reinterpret_cast<Each<uint16_t>*>(memory.kept + i) = kept;
   return raw_bits;
 }
 
-template <class W> FZ_DEV void code_part(const EncoderMemory& memory, const ExactParams& p, uint32_t number, CodeCounts& counts) {
+// Consecutive fields of a batch, in shared memory of a warp.
+template <class W> struct __align__(16) FieldRoom {
+  typedef typename Wide<W>::Word T;
+  T of[POINTS];
+  // Writes `count` fields of `bits` bits each without gaps.
+  FZ_DEV void pack(uint32_t* to, uint32_t count, uint32_t bits) const {
+    // The quotients of all numbers of bits of a batch are exact.
+    const uint32_t factor = (1u << 20) / bits + 1, words = (count * bits + 31) / 32;
+    __syncwarp();
+    for (uint32_t k = threadIdx.x & 31; k < words; k += 32) {
+      uint32_t f = 32 * k * factor >> 20, have = f * bits + bits - 32 * k, word = (uint32_t)(of[f] >> (bits - have));
+      while (have < 32 && ++f < count) {
+        word |= (uint32_t)(of[f] << have);
+        have += bits;
+      }
+      to[k] = word;
+    }
+    __syncwarp();
+  }
+};
+// Writes the low bits of the numbers of a batch, of at most four bytes: a lane has consecutive fields.
+template <class W> FZ_DEV void put_low_bits(uint32_t* room, const Numbers<W>& n, uint32_t* to, uint32_t shift, uint32_t fields) {
+  const uint32_t lane = threadIdx.x & 31, words = (fields * shift + 31) / 32, mask = (1u << shift) - 1;
+  uint32_t place = lane * EACH;
+  if (fields != POINTS) place = warp_sum_to(__popc(n.filled)) - __popc(n.filled);
+  for (uint32_t k = lane; k < words; k += 32) room[k] = 0;
+  __syncwarp();
+  uint32_t *at = room + place * shift / 32, have = place * shift % 32;
+  uint64_t bits = 0;
+#pragma unroll
+  for (uint32_t k = 0; k < EACH; k++) {
+    bits |= (uint64_t)(n.u[k] & mask) << have;
+    have += n.filled >> k & 1 ? shift : 0;
+    if (have >= 32) {
+      atomicOr(at++, (uint32_t)bits);
+      bits >>= 32;
+      have -= 32;
+    }
+  }
+  if ((uint32_t)bits) atomicOr(at, (uint32_t)bits);
+  __syncwarp();
+  for (uint32_t k = lane; k < words; k += 32) to[k] = room[k];
+  __syncwarp();
+}
+// The low bits of the numbers of a batch, and the bits above them if some code is long.
+template <class W> FZ_DEV void put_numbers(FieldRoom<W>& room, const Numbers<W>& n, uint8_t* at, uint32_t shift, uint32_t fields, bool has_long) {
+  typedef typename Wide<W>::Word T;
+  const uint32_t lane = threadIdx.x & 31;
+  uint32_t* to = reinterpret_cast<uint32_t*>(at);
+  if constexpr (sizeof(W) < 8) {
+    if (shift) put_low_bits(room.of, n, to, shift, fields);
+  } else if (shift) {
+    uint32_t place = warp_sum_to(__popc(n.filled)) - __popc(n.filled);
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++)
+      if (n.filled >> k & 1) room.of[place++] = n.u[k] & (((T)1 << shift) - 1);
+    room.pack(to, fields, shift);
+  }
+  if (!has_long) return;
+#pragma unroll
+  for (uint32_t k = 0; k < EACH; k++) room.of[lane * EACH + k] = (T)n.u[k] >> shift;
+  room.pack(to + POINTS / 32 * shift, POINTS, BITS<W> - shift);
+}
+
+template <class W> FZ_DEV void code_part(const Args& a, const EncoderMemory& memory, const ExactParams& p, uint32_t number, CodeCounts& counts, FieldRoom<W>& room) {
   const Part& part = memory.state->of[number];
-  const PartNumbers<W> numbers(memory, p, number);
+  const PartNumbers<W> numbers(a, memory, p, number);
+  const Scale scale = part.scale;
+  const uint32_t batches = part.s.batches;
+  uint8_t* classes = memory.classes + part.s.first_batch;
+  uint16_t* all_fields = memory.fields + part.s.first_batch;
   const uint32_t lane = threadIdx.x & 31, warps = gridDim.x * (blockDim.x >> 5), first_code = memory.first_code(number, p);
-  W* to = memory.numbers<W>(number);
   for (uint32_t i = threadIdx.x; i < multilevel::CONTEXTS * multilevel::SYMBOLS; i += blockDim.x) counts.of[i] = 0;
   if (threadIdx.x == 0) counts.busy = 0;
   if (threadIdx.x == 0) counts.raw = 0;
   __syncthreads();
   uint32_t raw = 0;
 #pragma unroll 1
-  for (uint32_t batch = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; batch < part.s.batches; batch += warps) {
+  for (uint32_t batch = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; batch < batches; batch += warps) {
     Numbers<W> own;
     numbers.load(own, batch, numbers.holes ? fill_before(memory, numbers.of.o, numbers.hole, batch) : (W)0);
     uint32_t halves = 0;
-    const uint32_t class_of = own.length(numbers.holes, halves) ? part.scale.class_of(halves) : 0;
-    raw += put_tokens(memory, own, first_code + batch * POINTS, class_of, part.scale.low_bits(class_of, BITS<W>), numbers.holes, counts);
-#pragma unroll
-    for (uint32_t j = 0; j < BATCH; j++)
-      if (own.live >> j & 1) to[batch * POINTS + j * STEP + lane] = own.u[j];
+    const uint32_t class_of = own.length(numbers.holes, halves) ? scale.class_of(halves) : 0;
     const uint32_t fields = __reduce_add_sync(ALL, (uint32_t)__popc(own.filled));
+    if (class_of) {
+      const uint32_t shift = scale.low_bits(class_of, BITS<W>);
+      const bool has_long = BITS<W> > 16 && __any_sync(ALL, own.has_long(shift, numbers.holes));
+      raw += put_tokens(memory, own, first_code + batch * POINTS, class_of, shift, numbers.holes ? 1 : 0, has_long, counts);
+      put_numbers(room, own, memory.numbers(number, batch, sizeof(W)), shift, fields, has_long);
+    }
     if (lane != 0) continue;
-    memory.classes[part.s.first_batch + batch] = (uint8_t)class_of;
-    memory.fields[part.s.first_batch + batch] = (uint16_t)fields;
+    classes[batch] = (uint8_t)class_of;
+    all_fields[batch] = (uint16_t)fields;
     if (class_of) atomicAdd(&counts.busy, (uint32_t)__popc(part.s.all(batch)));
   }
   raw = __reduce_add_sync(ALL, raw);
@@ -170,13 +261,13 @@ template <class W> FZ_DEV void code_part(const EncoderMemory& memory, const Exac
   if (threadIdx.x == 0 && counts.raw) atomicAdd(&all.raw, counts.raw);
   __syncthreads();
 }
-template <class W> FZ_DEV void code_all(const Args& a, CodeCounts& counts) {
+template <class W> FZ_DEV void code_all(const Args& a, CodeCounts& counts, FieldRoom<W>& room) {
   const ExactParams& p = params<ExactParams>(a);
   const EncoderMemory memory(a, p);
   if (elements(p) == 0) return;
 #pragma unroll 1
   for (uint32_t number = 0; number < PARTS; number++)
-    if (memory.state->of[number].s.count) code_part<W>(memory, p, number, counts);
+    if (memory.state->of[number].s.count) code_part<W>(a, memory, p, number, counts, room);
 }
 
 // Counts the symbols of classes.
@@ -214,14 +305,17 @@ extern "C" __global__ void __launch_bounds__(1024) exact_fills_before(FZ_ARGS) {
   fz::exact::last_before(a, words);
 }
 extern "C" __global__ void __launch_bounds__(1024) exact_scale(FZ_ARGS) {
-  __shared__ uint32_t lengths[fz::exact::SAMPLED];
+  __shared__ uint32_t lengths[fz::exact::SAMPLED], sorted[fz::exact::SAMPLED];
   if (fz::cancelled(a)) return;
-  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::find_scale<decltype(w)>(a, lengths); });
+  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::find_scale<decltype(w)>(a, lengths, sorted); });
 }
-extern "C" __global__ void __launch_bounds__(256) exact_code(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(256, 4) exact_code(FZ_ARGS) {
   __shared__ fz::exact::CodeCounts counts;
+  __shared__ fz::exact::FieldRoom<uint64_t> rooms[8];
   if (fz::cancelled(a)) return;
-  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::code_all<decltype(w)>(a, counts); });
+  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) {
+    fz::exact::code_all<decltype(w)>(a, counts, reinterpret_cast<fz::exact::FieldRoom<decltype(w)>&>(rooms[threadIdx.x >> 5]));
+  });
 }
 extern "C" __global__ void __launch_bounds__(256) exact_count_classes(FZ_ARGS) {
   __shared__ uint32_t counts[256];

@@ -1,5 +1,6 @@
 // Stage exact, decoder: classes of batches, the starts of runs, and codes. A warp decodes a run.
 #include "exact/decoder.cuh"
+#include "exact/starts.cuh"
 #include "multilevel/run_batches.cuh"
 
 namespace fz {
@@ -43,19 +44,18 @@ FZ_DEV void decode_classes(const Args& a, RunRing* rings) {
   if (!good && (threadIdx.x & 31) == 0) corrupt(a);
 }
 
-FZ_DEV void find_starts(const Args& a, uint32_t* words) {
+FZ_DEV void put_starts(const Args& a, uint32_t* words) {
   const ExactParams& p = params<ExactParams>(a);
   const DecoderMemory memory(a, p);
   if (!is_open(a, memory, p)) return;
-  const Part& part = memory.state->of[blockIdx.x];
+  const Part& part = memory.state->of[blockIdx.x % PARTS];
   if (part.s.count == 0) return;
-  bool bad = false;
-  const uint32_t steps = multilevel::find_starts(part.s, part.c, memory.classes + part.s.first_batch, memory.starts + part.c.first_run, part.c.runs, words, bad);
-  if (steps != part.c.steps && threadIdx.x == 0) corrupt(a);
+  const uint32_t steps = find_starts(part, memory.classes + part.s.first_batch, memory.starts + part.c.first_run, words);
+  if (steps != ~0u && steps != part.c.steps && threadIdx.x == 0) corrupt(a);
 }
 
-// Decodes the tokens of a step. A long code is `LONG_CODE`, and its value is the integer.
-template <class W> FZ_DEV void decode_step(RunDecoder& run, const multilevel::DecoderTable& table, bool live, uint32_t* code, W* value) {
+// Decodes the tokens of a step.
+template <class W> FZ_DEV void decode_step(RunDecoder& run, const multilevel::DecoderTable& table, bool live, uint16_t* code, W* value) {
   uint32_t count;
   run.more();
   const uint32_t t = run.token(table, live, count);
@@ -65,14 +65,17 @@ template <class W> FZ_DEV void decode_step(RunDecoder& run, const multilevel::De
       const uint64_t raw = run.raw(multilevel::raw_bits(t, BITS<W>));
       const bool is_long = t == multilevel::EXACT;
       run.bad |= t >= multilevel::PATTERN && !is_long;
-      u = is_long ? LONG_CODE : multilevel::code_of(min(t, multilevel::PATTERN - 1), (uint32_t)raw);
-      if (live && is_long) *value = (W)raw;
+      u = multilevel::code_of(min(t, multilevel::PATTERN - 1), (uint32_t)raw);
+      if (live && (is_long || u >= LONG_CODE)) *value = is_long ? (W)raw : (W)u;
+      u = is_long ? LONG_CODE : min(u, LONG_CODE);
     } else {
+      // The greatest of these codes is that in place of long codes, so it is stored as one.
       const uint32_t raw = run.bits(count);
       u = count ? (t < 32 ? 4 + (t & 3) : 2 + (t & 1)) << count | raw : t;
+      if (live && u == LONG_CODE) *value = (W)u;
     }
   }
-  if (live) *code = u;
+  if (live) *code = (uint16_t)u;
 }
 
 template <class W> FZ_DEV void decode_codes(const Args& a, RunRing* rings) {
@@ -117,9 +120,9 @@ extern "C" __global__ void __launch_bounds__(256) exact_decode_classes(FZ_ARGS) 
 extern "C" __global__ void __launch_bounds__(1024) exact_decode_starts(FZ_ARGS) {
   __shared__ uint32_t words[32];
   if (fz::cancelled(a)) return;
-  fz::exact::find_starts(a, words);
+  fz::exact::put_starts(a, words);
 }
-extern "C" __global__ void __launch_bounds__(256) exact_decode_codes(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(256, 5) exact_decode_codes(FZ_ARGS) {
   __shared__ fz::multilevel::RunRing rings[8];
   if (fz::cancelled(a)) return;
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::decode_codes<decltype(w)>(a, rings); });

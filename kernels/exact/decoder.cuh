@@ -35,6 +35,17 @@ FZ_DEV uint32_t writer(const Head& h) {
   return h.z ? BY_Z : h.y ? BY_Y : h.order ? BY_X : BY_ALL;
 }
 
+// The axis of the sums that a launch adds up together with those along x, or 0. Its blocks have lines of whole rows, of which each
+// thread has some integers.
+constexpr uint32_t ROW_THREADS = 256, FEWEST_LINES = 64, SHORTEST_ROW = 128;
+FZ_DEV uint32_t axis_with_x(const Head& h, const ExactParams& p) {
+  const uint32_t axis = h.y ? 1 : h.z ? 2 : 0, width = (uint32_t)p.dims[0];
+  if (axis == 0 || h.order != 1 || p.dims[3 - axis] < FEWEST_LINES || width < SHORTEST_ROW || p.dims[0] > (p.width < 8 ? 4 : 2) * ROW_THREADS) return 0;
+  // If the sums replace the differences, no other block may read these.
+  if (writer(h) != axis && width % POINTS != 0) return 0;
+  return width <= ROW_THREADS || width % (width <= 2 * ROW_THREADS ? 2 : 4) == 0 ? axis : 0;
+}
+
 // Finds a warp's next run or mask run: `number` runs over those of both parts.
 struct Numbered {
   uint32_t part, number;

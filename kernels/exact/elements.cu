@@ -9,20 +9,35 @@ template <class W> FZ_DEV void put_elements(const Args& a, const DecoderMemory& 
   const Map<W> map = head.map<W>(p.kind);
   const uint8_t* classes = memory.classes + memory.state->of[OF_ARRAY].s.first_batch;
   const W *o = memory.of<W>(OF_ARRAY), *values = memory.of<W>(OF_TABLE);
-  const uint32_t* codes = memory.codes[OF_ARRAY];
-  const uint64_t n = elements(p);
+  const uint16_t* codes = memory.codes[OF_ARRAY];
+  const uint32_t n = (uint32_t)elements(p);
   const multilevel::Target<W> target(output(a, 0), n);
   const uint32_t table = head.table;
   const bool holes = head.holes;
   bool bad = false;
-  for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (uint64_t)gridDim.x * blockDim.x) {
-    W own = o[i];
-    if (holes && (classes[i / POINTS] == 0 || codes[i] == 0)) own = (W)head.hole;
-    if (table) {
-      bad |= own >= table;
-      own = own < table ? values[own] : 0;
+  const bool whole = target.whole && aligned(target.at, 16);
+#pragma unroll 1
+  for (uint32_t i = EACH * (blockIdx.x * blockDim.x + threadIdx.x); i < n; i += EACH * gridDim.x * blockDim.x) {
+    Each<W> own = Each<W>::load(o, i, n);
+    Each<uint16_t> code = {};
+    // There is room for whole batches of codes.
+    if (holes && classes[i / POINTS]) code = *reinterpret_cast<const Each<uint16_t>*>(codes + i);
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      W x = holes && code.of[k] == 0 ? (W)head.hole : own.of[k];
+      if (table && i + k < n) {
+        bad |= x >= table;
+        x = x < table ? values[x] : 0;
+      }
+      own.of[k] = map.element(x);
     }
-    target.put(i, map.element(own));
+    if (whole) {
+      own.store(target.at, i, n);
+    } else {
+#pragma unroll
+      for (uint32_t k = 0; k < EACH; k++)
+        if (i + k < n) target.put(i + k, own.of[k]);
+    }
   }
   if (bad) corrupt(a);
 }

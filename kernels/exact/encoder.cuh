@@ -1,6 +1,7 @@
 // Stage exact, encoder: memory and numbers of a call.
 #pragma once
 #include "exact/memory.cuh"
+#include "multilevel/quantize.cuh"
 #include "multilevel/source.cuh"
 
 namespace fz {
@@ -64,7 +65,7 @@ struct EncoderMemory : Memory {
   multilevel::EncoderSet* sets;
   // For both parts: tokens with their first raw bits, the other raw bits, and the number of integers other than holes of batches.
   uint16_t *kept, *more, *fields;
-  // The integers, the ranks, the values of the table twice, and the numbers of values of the table.
+  // The integers, the ranks, and the values of the table twice. One of each two is later used for numbers.
   uint8_t *integers, *ranks, *values[2];
   // The search for distinct values.
   uint64_t* slots;
@@ -74,15 +75,15 @@ struct EncoderMemory : Memory {
   uint8_t* pool;
   uint64_t pool_words;
   FZ_DEV EncoderMemory(const Args& a, const ExactParams& p) : Memory(a, p), all(*reinterpret_cast<EncoderState*>(state)), zeroed(*reinterpret_cast<Zeroed*>(a.zeroed)) {
-    const uint64_t n = elements(p), room = table_room(p), both = n + room;
+    const uint64_t n = elements(p), room = table_room(p), both = whole_batches(n) + whole_batches(room);
     sets = take<multilevel::EncoderSet>(2 * PARTS * sizeof(multilevel::EncoderSet));
     kept = take<uint16_t>(2 * both);
     more = take<uint16_t>(2 * both);
     fields = take<uint16_t>(2ull * (batch_room(most_values(p)) + batch_room(n)));
-    integers = take<uint8_t>(p.width * n);
-    ranks = take<uint8_t>(p.width * n);
-    values[0] = take<uint8_t>(p.width * room);
-    values[1] = take<uint8_t>(p.width * room);
+    integers = take<uint8_t>(p.width * whole_batches(n));
+    ranks = take<uint8_t>(p.width * whole_batches(n));
+    values[0] = take<uint8_t>(p.width * whole_batches(room));
+    values[1] = take<uint8_t>(p.width * whole_batches(room));
     slots = take<uint64_t>(8ull * slots_of(p) + 8);
     rank_of = take<uint32_t>(4ull * slots_of(p) + 4);
     fills = take<uint32_t>(4 * ((n + FILL_CHUNK - 1) / FILL_CHUNK));
@@ -91,11 +92,11 @@ struct EncoderMemory : Memory {
     pool_words = (bytes + (uint64_t)multilevel::RUN_ROOM * p.runs) / 2;
   }
   FZ_DEV multilevel::EncoderSet& set(uint32_t part, uint32_t kind) const { return sets[2 * part + kind - 1]; }
-  FZ_DEV uint32_t first_code(uint32_t part, const ExactParams& p) const { return part == OF_TABLE ? 0 : table_room(p); }
+  FZ_DEV uint32_t first_code(uint32_t part, const ExactParams& p) const { return part == OF_TABLE ? 0 : (uint32_t)whole_batches(table_room(p)); }
   FZ_DEV bool has_table() const { return state->head.table > 0; }
-  // The integers of a part, and the place of its numbers, where no integers are needed any more.
-  template <class W> FZ_DEV const W* source(uint32_t part) const { return reinterpret_cast<const W*>(part == OF_TABLE ? values[0] : has_table() ? ranks : integers); }
-  template <class W> FZ_DEV W* numbers(uint32_t part) const { return reinterpret_cast<W*>(part == OF_TABLE ? values[1] : has_table() ? integers : ranks); }
+  // The place of the numbers of a batch, where no integers are needed any more. It has their low bits, as in a stream. If some codes
+  // are long, the bits above them follow, those of all numbers.
+  FZ_DEV uint8_t* numbers(uint32_t part, uint32_t batch, uint32_t width) const { return (part == OF_TABLE ? values[1] : has_table() ? integers : ranks) + (uint64_t)batch * POINTS * width; }
 };
 
 // The map of all elements. Valid behind `exact_places`.
@@ -105,9 +106,22 @@ template <class W> FZ_DEV Map<W> map_of(const EncoderMemory& memory, const Exact
   return {p.kind, p.kind == FLOAT ? Map<W>::at(p.kind, s.least) : (W)0, 1};
 }
 
+// Elements that launches read instead of integers: those that have no factor, and that are aligned.
+template <class W> FZ_DEV bool is_direct(const Args& a, const Map<W>& map) { return map.factor == 1 && aligned(address(input(a, 0)), 16); }
+// The integers of elements. Valid behind `exact_integers`.
+template <class W> FZ_DEV Integers<W> integers_of(const Args& a, const EncoderMemory& memory, const ExactParams& p) {
+  const Map<W> map = map_of<W>(memory, p);
+  return is_direct(a, map) ? Integers<W>(address(input(a, 0)), map) : Integers<W>(memory.integers);
+}
+// The integers of a part.
+template <class W> FZ_DEV Integers<W> source_of(const Args& a, const EncoderMemory& memory, const ExactParams& p, uint32_t part) {
+  if (part == OF_TABLE) return Integers<W>(memory.values[0]);
+  return memory.has_table() ? Integers<W>(memory.ranks) : integers_of<W>(a, memory, p);
+}
+
 // An array with the orders of its differences.
 template <class W> struct Differences {
-  const W* o;
+  Integers<W> o;
   uint32_t row, plane, x;
   bool y, z;
   // Along y and z.
@@ -132,67 +146,134 @@ template <class W> struct Differences {
     return (W)(a - 3 * b + 3 * c - behind(i, 3));
   }
 };
-template <class W> FZ_DEV Differences<W> differences_of(const EncoderMemory& memory, const ExactParams& p, uint32_t part) {
+template <class W> FZ_DEV Differences<W> differences_of(const Args& a, const EncoderMemory& memory, const ExactParams& p, uint32_t part) {
   const Head& h = memory.state->head;
-  const W* o = memory.source<W>(part);
+  const Integers<W> o = source_of<W>(a, memory, p, part);
   if (part == OF_TABLE) return {o, 1, 1, 1, false, false};
   return {o, (uint32_t)p.dims[0], (uint32_t)(p.dims[0] * p.dims[1]), h.order, h.y != 0, h.z != 0};
 }
 
-// The numbers of a batch, by a warp: those of a lane, and the steps in which the lane has an integer and in which that is no hole.
+// The places of a lane in a batch whose neighbors along y and z exist.
+struct Neighbors {
+  uint32_t y, z;
+  template <class W> FZ_DEV Neighbors(const Differences<W>& of, uint32_t first) : y(0), z(0) {
+    const uint32_t at = first + (threadIdx.x & 31) * EACH;
+    if (of.z) z = from(at, of.plane);
+    if (!of.y) return;
+    if (of.plane > POINTS) {
+      // At most one plane begins in the batch.
+      const uint32_t in_plane = first % of.plane + (threadIdx.x & 31) * EACH;
+      y = from(in_plane, of.row);
+      if (in_plane + EACH > of.plane) y &= ~from(in_plane, of.plane) | from(in_plane, of.plane + of.row);
+      return;
+    }
+#pragma unroll 1
+    for (uint32_t k = 0; k < EACH; k++) y |= (uint32_t)((at + k) % of.plane >= of.row) << k;
+  }
+  // The places from `at` on that are at `least` or behind it.
+  static FZ_DEV uint32_t from(uint32_t at, uint32_t least) { return at >= least ? ALL_OF : ALL_OF << min(least - at, EACH) & ALL_OF; }
+  static constexpr uint32_t ALL_OF = (1u << EACH) - 1;
+};
+
+// The numbers of a batch, by a warp, of which a lane has consecutive ones: those of the lane, and the places where it has an integer
+// and where that is no hole.
 template <class W> struct Numbers {
-  W u[BATCH];
+  typedef typename Wide<W>::Word T;
+  W u[EACH];
   uint32_t live, filled;
-  FZ_DEV void load(const Differences<W>& of, const Form<W>& form, uint32_t count, uint32_t batch) {
-    typedef typename Wide<W>::Word T;
-    const uint32_t lane = threadIdx.x & 31, first = batch * POINTS + lane;
-    // Differences along y and z, and those of the step before: neighbors along x are those of other lanes.
-    W before = of.x && batch ? of.flat(first - STEP) : (W)0;
-    live = 0;
+  FZ_DEV static uint32_t first_of(uint32_t batch) { return batch * POINTS + (threadIdx.x & 31) * EACH; }
+  FZ_DEV void look(uint32_t first, uint32_t count) { live = count >= first + EACH ? Neighbors::ALL_OF : count > first ? (1u << (count - first)) - 1 : 0; }
+  // The elements `back` before those of the lane, at the places in `at`; 0 at others.
+  FZ_DEV static Each<W> near(const Integers<W>& o, uint32_t first, uint32_t back, uint32_t at) {
+    Each<W> own;
+    if (__all_sync(ALL, at == Neighbors::ALL_OF) && back % EACH == 0) {
+      own = *reinterpret_cast<const Each<W>*>(o.at + (first - back));
+    } else {
 #pragma unroll
-    for (uint32_t j = 0; j < BATCH; j++) {
-      const uint32_t i = first + j * STEP;
-      live |= (uint32_t)(i < count) << j;
-      u[j] = i < count ? of.flat(i) : (W)0;
+      for (uint32_t k = 0; k < EACH; k++) own.of[k] = at >> k & 1 ? o.at[first + k - back] : (W)0;
+    }
+    return own;
+  }
+  // Adds the integers of elements at the places in `at`, or subtracts them.
+  template <bool ADDS> FZ_DEV void add(const Integers<W>& o, const Each<W>& of, uint32_t at) {
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      const W other = at >> k & 1 ? o.integer(of.of[k]) : (W)0;
+      u[k] = ADDS ? (W)(u[k] + other) : (W)(u[k] - other);
+    }
+  }
+  FZ_DEV void load(const Differences<W>& of, const Form<W>& form, uint32_t count, uint32_t batch) {
+    const uint32_t lane = threadIdx.x & 31, first = first_of(batch);
+    look(first, count);
+    filled = live;
+    // The last differences along y and z before the batch.
+    W before = of.x && batch && lane + MOST_ORDER >= 32 ? of.flat(batch * POINTS - 32 + lane) : (W)0;
+    const Each<W> own = near(of.o, first, 0, live);
+    if (of.y || of.z) {
+      const Neighbors n(of, batch * POINTS);
+      Each<W> y = {}, z = {}, both = {};
+      if (of.y) y = near(of.o, first, of.row, n.y & live);
+      if (of.z) z = near(of.o, first, of.plane, n.z & live);
+      if (of.y && of.z) both = near(of.o, first, of.row + of.plane, n.y & n.z & live);
+#pragma unroll
+      for (uint32_t k = 0; k < EACH; k++) u[k] = of.o.integer(own.of[k]);
+      if (of.y) add<false>(of.o, y, n.y);
+      if (of.z) add<false>(of.o, z, n.z);
+      if (of.y && of.z) add<true>(of.o, both, n.y & n.z);
+    } else {
+#pragma unroll
+      for (uint32_t k = 0; k < EACH; k++) u[k] = of.o.integer(own.of[k]);
     }
 #pragma unroll 1
     for (uint32_t turn = 0; turn < of.x; turn++) {
+      const W left = (W)__shfl_up_sync(ALL, (T)u[EACH - 1], 1), last = (W)__shfl_sync(ALL, (T)before, 31);
 #pragma unroll
-      for (int j = BATCH - 1; j >= 0; j--) {
-        const W step_before = j > 0 ? u[j > 0 ? j - 1 : 0] : before;
-        const T near = __shfl_up_sync(ALL, (T)u[j], 1), last = __shfl_sync(ALL, (T)step_before, 31);
-        u[j] = (W)(u[j] - (W)(lane ? near : last));
-      }
+      for (int k = EACH - 1; k > 0; k--) u[k] = (W)(u[k] - u[k - 1]);
+      u[0] = (W)(u[0] - (lane ? left : last));
       // The first lanes become wrong, and are not read.
       before = (W)(before - (W)__shfl_up_sync(ALL, (T)before, 1));
     }
 #pragma unroll
-    for (uint32_t j = 0; j < BATCH; j++) u[j] = live >> j & 1 ? form.number(u[j]) : (W)0;
-    filled = live;
+    for (uint32_t k = 0; k < EACH; k++) {
+      const W number = form.number(u[k]);
+      u[k] = live >> k & 1 ? number : (W)0;
+    }
   }
   // With holes. `fill` is the last integer before the batch that is none.
   FZ_DEV void load(const Differences<W>& of, const Form<W>& form, uint32_t count, uint32_t batch, W hole, W fill) {
-    typedef typename Wide<W>::Word T;
-    const uint32_t lane = threadIdx.x & 31, first = batch * POINTS + lane;
-    live = filled = 0;
+    const uint32_t lane = threadIdx.x & 31, first = first_of(batch);
+    look(first, count);
+    Each<W> own = near(of.o, first, 0, live);
+    W last = 0;
+    filled = 0;
 #pragma unroll
-    for (uint32_t j = 0; j < BATCH; j++) {
-      const uint32_t i = first + j * STEP;
-      const W o = i < count ? of.o[i] : hole;
-      const uint32_t who = __ballot_sync(ALL, o != hole), before = who & ((1u << lane) - 1);
-      const T near = __shfl_sync(ALL, (T)o, before ? 31 - __clz((int)before) : 0), last = __shfl_sync(ALL, (T)o, who ? 31 - __clz((int)who) : 0);
-      const W from = of.x == 0 ? (W)0 : before ? (W)near : fill;
-      if (who) fill = (W)last;
-      live |= (uint32_t)(i < count) << j;
-      filled |= (uint32_t)(o != hole) << j;
-      u[j] = o != hole ? form.number((W)(o - from)) : (W)0;
+    for (uint32_t k = 0; k < EACH; k++) {
+      own.of[k] = of.o.integer(own.of[k]);
+      if (!(live >> k & 1) || own.of[k] == hole) continue;
+      filled |= 1u << k;
+      last = own.of[k];
     }
+    const uint32_t before = __ballot_sync(ALL, filled != 0) & ((1u << lane) - 1);
+    const W left = (W)__shfl_sync(ALL, (T)last, before ? 31 - __clz((int)before) : 0);
+    W from = before ? left : fill;
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      u[k] = filled >> k & 1 ? form.number((W)(own.of[k] - (of.x ? from : (W)0))) : (W)0;
+      if (filled >> k & 1) from = own.of[k];
+    }
+  }
+  // True if the code of a number of this lane is long.
+  FZ_DEV bool has_long(uint32_t shift, bool holes) const {
+    W most = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) most = u[k] > most ? u[k] : most;
+    return (T)most >> shift >= (T)(multilevel::CODES - (holes ? 1 : 0));
   }
   // The length of a number on average, in halves of bits. Returns false if the batch is quiet.
   FZ_DEV bool length(bool holes, uint32_t& halves) const {
     uint32_t sum = 0, count = __popc(filled);
 #pragma unroll
-    for (uint32_t j = 0; j < BATCH; j++) sum += length_of(u[j]);
+    for (uint32_t k = 0; k < EACH; k++) sum += length_of(u[k]);
     sum = __reduce_add_sync(ALL, sum);
     count = __reduce_add_sync(ALL, count);
     if (count == 0 || (!holes && sum == 0)) return false;
@@ -202,7 +283,7 @@ template <class W> struct Numbers {
 };
 
 // The last integer before a batch that is no hole, or 0, by a warp.
-template <class W> FZ_DEV W fill_before(const EncoderMemory& memory, const W* o, W hole, uint32_t batch) {
+template <class W> FZ_DEV W fill_before(const EncoderMemory& memory, const Integers<W>& o, W hole, uint32_t batch) {
   const uint32_t first = batch * POINTS, chunk = first / FILL_CHUNK, lane = threadIdx.x & 31;
 #pragma unroll 1
   for (uint32_t end = first; end > chunk * FILL_CHUNK; end -= STEP) {

@@ -6,7 +6,8 @@
 
 namespace fz {
 namespace exact {
-constexpr uint32_t WARPS = 8, SCALE_WORDS = 9;
+// The warps that write the words of a section before its runs. There are many words if a section has thousands of runs.
+constexpr uint32_t SCALE_WORDS = 9, HEAD_PARTS = 16;
 
 // Adds up the words of the low bits of the batches of each block.
 FZ_DEV void count_low(const Args& a, uint64_t* words) {
@@ -16,7 +17,7 @@ FZ_DEV void count_low(const Args& a, uint64_t* words) {
 #pragma unroll 1
   for (uint32_t number = 0; number < PARTS; number++) {
     const Part& part = memory.state->of[number];
-    const Share share(part.s.batches);
+    const BatchShare share(part.s.batches);
     uint64_t sum = 0;
     for (uint32_t batch = share.first + threadIdx.x; batch < share.end; batch += blockDim.x) {
       const uint32_t at = part.s.first_batch + batch;
@@ -113,13 +114,14 @@ FZ_DEV void gather(const Args& a) {
   if (me == 0) put_head(out, state, p);
   const uint32_t runs = all_runs(state), warps = gridDim.x * (blockDim.x >> 5);
 #pragma unroll 1
-  for (uint32_t number = (uint32_t)me >> 5; number < runs + PARTS; number += warps) {
-    if (number < PARTS) {
-      const Part& part = state.of[number];
-      if (part.s.count) multilevel::put_section_head(out, part.codes, part.c, memory.sizes + part.c.first_mask_run, memory.set(number, 1), memory.set(number, 2));
+  for (uint32_t number = (uint32_t)me >> 5; number < runs + HEAD_PARTS * PARTS; number += warps) {
+    if (number < HEAD_PARTS * PARTS) {
+      const uint32_t section = number % PARTS;
+      const Part& part = state.of[section];
+      if (part.s.count) multilevel::put_section_head(out, part.codes, part.c, memory.sizes + part.c.first_mask_run, memory.set(section, 1), memory.set(section, 2), number / PARTS, HEAD_PARTS);
       continue;
     }
-    const uint32_t run = number - PARTS, words = memory.sizes[run];
+    const uint32_t run = number - HEAD_PARTS * PARTS, words = memory.sizes[run];
     const RunPlace place(state, run);
     uint32_t room;
     const uint8_t* end = slot_end(memory, place, room);
@@ -148,71 +150,36 @@ FZ_DEV void encode_again(const Args& a, RunRoom* rooms) {
   }
 }
 
-// The low bits of a batch, in shared memory of a warp.
-struct LowRoom {
-  uint32_t words[(POINTS * 59 + 31) / 32 + 2];
-};
-// Writes the low bits. A warp has a batch.
-template <class W> FZ_DEV void put_low(const Args& a, LowRoom* rooms, uint64_t* words, uint64_t* sizes) {
+// The low bits of all batches. A warp has consecutive batches.
+FZ_DEV void put_low(const Args& a, uint64_t* words, uint64_t* sizes) {
   const ExactParams& p = params<ExactParams>(a);
   const EncoderMemory memory(a, p);
   if (elements(p) == 0 || memory.all.stored) return;
   const Out out(output(a, 0));
-  const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  LowRoom& room = rooms[warp];
-  __shared__ uint64_t total;
+  const uint32_t lane = threadIdx.x & 31;
 #pragma unroll 1
   for (uint32_t number = 0; number < PARTS; number++) {
     const Part& part = memory.state->of[number];
-    const bool holes = number == OF_ARRAY && memory.state->head.holes;
-    const Share share(part.s.batches);
-    const W* u = memory.numbers<W>(number);
-    const uint16_t* kept = memory.kept + memory.first_code(number, p);
-    uint64_t before = 0;
-    for (uint32_t k = threadIdx.x; k < blockIdx.x; k += blockDim.x) before += memory.totals[number][k];
-    before = block_sum_to(before, words);
-    if (threadIdx.x == blockDim.x - 1) total = before;
-    __syncthreads();
-    before = total;
+    if (part.s.count == 0) continue;
+    const BatchShare share(part.s.batches);
+    auto words_in = [&](uint32_t batch) {
+      const uint32_t i = part.s.first_batch + batch;
+      return batch < share.own_end ? words_of(memory.fields[i], part.scale.low_bits(memory.classes[i], 8 * p.width)) : 0;
+    };
+    uint64_t at = 0, own = 0;
+    for (uint32_t k = threadIdx.x; k < blockIdx.x; k += blockDim.x) at += memory.totals[number][k];
+    for (uint32_t batch = share.own_first + lane; batch < share.own_end; batch += 32) own += words_in(batch);
+    at = before_warp(at, own, words, sizes);
 #pragma unroll 1
-    for (uint32_t from = share.first; from < share.end; from += WARPS) {
-      const uint32_t batch = from + warp, at_batch = part.s.first_batch + batch;
-      const bool there = batch < share.end;
-      const uint32_t shift = there ? part.scale.low_bits(memory.classes[at_batch], BITS<W>) : 0, own = there ? words_of(memory.fields[at_batch], shift) : 0;
-      __syncthreads();
-      if (lane == 0) sizes[warp] = own;
-      __syncthreads();
-      uint64_t at = before;
-#pragma unroll
-      for (uint32_t k = 0; k < WARPS; k++) {
-        if (k < warp) at += sizes[k];
-        before += sizes[k];
-      }
-      if (own == 0) continue;
-      for (uint32_t k = lane; k < (own + 1) / 2 + 1; k += 32) room.words[k] = 0;
-      __syncwarp();
-      uint32_t fields = 0;
+    for (uint32_t from = share.own_first; from < share.own_end; from += 32) {
+      const BatchWords mine(words_in(from + lane));
 #pragma unroll 1
-      for (uint32_t j = 0; j < BATCH; j++) {
-        const uint32_t i = batch * POINTS + j * STEP + lane;
-        // A hole has code 0.
-        const bool filled = i < part.s.count && (!holes || (kept[i] & 63));
-        const uint32_t who = __ballot_sync(ALL, filled);
-        if (filled) {
-          const uint32_t bit = (fields + __popc(who & ((1u << lane) - 1))) * shift;
-          const uint64_t f = (uint64_t)u[i] & ((1ull << shift) - 1), low = f << bit % 32;
-          if ((uint32_t)low) atomicOr(&room.words[bit / 32], (uint32_t)low);
-          if ((uint32_t)(low >> 32)) atomicOr(&room.words[bit / 32 + 1], (uint32_t)(low >> 32));
-          const uint64_t rest = bit % 32 ? f >> (64 - bit % 32) : 0;
-          if (rest) atomicOr(&room.words[bit / 32 + 2], (uint32_t)rest);
-        }
-        fields += __popc(who);
+      for (uint32_t k = 0; k < min(32u, share.own_end - from); k++) {
+        const uint32_t count = __shfl_sync(ALL, mine.own, k), before = __shfl_sync(ALL, mine.before, k);
+        if (count) multilevel::copy_run(out, part.low + 2 * (at + before), reinterpret_cast<const uint16_t*>(memory.numbers(number, from + k, p.width)), count);
       }
-      __syncwarp();
-      multilevel::copy_run(out, part.low + 2 * at, reinterpret_cast<const uint16_t*>(room.words), own);
-      __syncwarp();
+      at += __shfl_sync(ALL, mine.before + mine.own, 31);
     }
-    __syncthreads();
   }
 }
 }  // namespace exact
@@ -238,8 +205,7 @@ extern "C" __global__ void __launch_bounds__(256) exact_encode_again(FZ_ARGS) {
   fz::exact::encode_again(a, rooms);
 }
 extern "C" __global__ void __launch_bounds__(256) exact_put_low(FZ_ARGS) {
-  __shared__ fz::exact::LowRoom rooms[8];
-  __shared__ uint64_t words[32], sizes[8];
+  __shared__ uint64_t words[32], sizes[9];
   if (fz::cancelled(a)) return;
-  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::put_low<decltype(w)>(a, rooms, words, sizes); });
+  fz::exact::put_low(a, words, sizes);
 }

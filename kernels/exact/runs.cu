@@ -1,5 +1,6 @@
 // Stage exact, encoder: the tables and the runs of sections, as src/stages/multilevel/section.rs and stream.rs. A warp codes a run.
 #include "exact/encode_run.cuh"
+#include "exact/starts.cuh"
 #include "multilevel/find_places.cuh"
 #include "multilevel/run_plan.cuh"
 #include "multilevel/set_maker.cuh"
@@ -61,13 +62,12 @@ FZ_DEV void plan_runs(const Args& a) {
   }
 }
 
-FZ_DEV void find_starts(const Args& a, uint32_t* words) {
+FZ_DEV void put_starts(const Args& a, uint32_t* words) {
   const ExactParams& p = params<ExactParams>(a);
   const EncoderMemory memory(a, p);
-  const Part& part = memory.state->of[blockIdx.x];
+  const Part& part = memory.state->of[blockIdx.x % PARTS];
   if (elements(p) == 0 || part.s.count == 0) return;
-  bool bad = false;
-  multilevel::find_starts(part.s, part.c, memory.classes + part.s.first_batch, memory.starts + part.c.first_run, part.c.runs, words, bad);
+  find_starts(part, memory.classes + part.s.first_batch, memory.starts + part.c.first_run, words);
 }
 
 FZ_DEV void encode_runs(const Args& a, RunRoom* rooms) {
@@ -108,9 +108,9 @@ extern "C" __global__ void __launch_bounds__(32) exact_runs(FZ_ARGS) {
 extern "C" __global__ void __launch_bounds__(1024) exact_starts(FZ_ARGS) {
   __shared__ uint32_t words[32];
   if (fz::cancelled(a)) return;
-  fz::exact::find_starts(a, words);
+  fz::exact::put_starts(a, words);
 }
-extern "C" __global__ void __launch_bounds__(256) exact_encode_runs(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(256, 4) exact_encode_runs(FZ_ARGS) {
   __shared__ fz::exact::RunRoom rooms[8];
   if (fz::cancelled(a)) return;
   fz::exact::encode_runs(a, rooms);

@@ -69,13 +69,27 @@ template <class W> FZ_DEV void to_integers(const Args& a) {
   if (n == 0) return;
   const multilevel::Source<W> source(address(input(a, 0)));
   const Map<W> map = map_of<W>(memory, p);
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    Head& head = memory.state->head;
+    head = {};
+    head.gap = map.gap;
+    head.factor = map.factor;
+  }
+  if (is_direct(a, map)) return;
   W* o = reinterpret_cast<W*>(memory.integers);
-  for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (uint64_t)gridDim.x * blockDim.x) o[i] = map.integer(source[i]);
-  if (blockIdx.x > 0 || threadIdx.x > 0) return;
-  Head& head = memory.state->head;
-  head = {};
-  head.gap = map.gap;
-  head.factor = map.factor;
+  const bool whole = aligned(source.at, 16);
+#pragma unroll 1
+  for (uint64_t i = (uint64_t)EACH * (blockIdx.x * blockDim.x + threadIdx.x); i < n; i += (uint64_t)EACH * gridDim.x * blockDim.x) {
+    Each<W> own;
+    if (whole && i + EACH <= n) {
+      own = *reinterpret_cast<const Each<W>*>(source.at + i);
+    } else {
+      for (uint32_t k = 0; k < EACH; k++) own.of[k] = i + k < n ? source[i + k] : (W)0;
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) own.of[k] = map.integer(own.of[k]);
+    own.store(o, (uint32_t)i, (uint32_t)n);
+  }
 }
 }  // namespace exact
 }  // namespace fz

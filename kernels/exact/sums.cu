@@ -1,40 +1,37 @@
-// Stage exact, decoder: sums of differences. Along x, in raster order, the first launch adds up the differences of each block, the
-// second one writes the sums.
+// Stage exact, decoder: sums of differences. Along x, in raster order, a launch writes the sums if the differences of each block are
+// added up, which the launch before has done.
 #include "common/scan.cuh"
 #include "exact/decoder.cuh"
 
 namespace fz {
 namespace exact {
-constexpr uint32_t EACH = 8, CHUNK = 256 * EACH;
+constexpr uint32_t CHUNK = 256 * EACH;
+static_assert(CHUNK == CHUNK_BATCHES * POINTS, "the differences of blocks are added up in the same chunks");
 
-// The consecutive integers of a thread, which it loads and stores at once.
-template <class W> struct __align__(sizeof(W) * EACH < 16 ? sizeof(W) * EACH : 16) Each {
-  W of[EACH];
-  FZ_DEV static Each load(const W* o, uint32_t at, uint32_t end) {
-    if (at + EACH <= end) return *reinterpret_cast<const Each*>(o + at);
-    Each own;
-#pragma unroll
-    for (uint32_t k = 0; k < EACH; k++) own.of[k] = at + k < end ? o[at + k] : (W)0;
-    return own;
+// For each batch of a block the sum of all batches before. `before` is that of the batches of all blocks before.
+template <class T> FZ_DEV void sum_batches(const DecoderMemory& memory, const BatchShare& share, T before, T* words) {
+  __shared__ T total;
+#pragma unroll 1
+  for (uint32_t from = share.first; from < share.end; from += blockDim.x) {
+    const uint32_t batch = from + threadIdx.x;
+    const T own = batch < share.end ? (T)memory.sums_before[batch] : 0, upto = block_sum_to(own, words);
+    if (batch < share.end) memory.sums_before[batch] = before + upto - own;
+    if (threadIdx.x == blockDim.x - 1) total = before + upto;
+    __syncthreads();
+    before = total;
+    __syncthreads();
   }
-  FZ_DEV void store(W* o, uint32_t at, uint32_t end) const {
-    if (at + EACH <= end) {
-      *reinterpret_cast<Each*>(o + at) = *this;
-      return;
-    }
-#pragma unroll
-    for (uint32_t k = 0; k < EACH; k++)
-      if (at + k < end) o[at + k] = of[k];
-  }
-};
+}
 
 // The chunks of a block have a multiple of the integers of a thread.
 template <class W> FZ_DEV void sum_x(const Args& a, uint64_t* words) {
   typedef typename Wide<W>::Word T;
   const ExactParams& p = params<ExactParams>(a);
+  const uint32_t turn = a.tag >> 1 & 127;
+  // Most arrays have few sums along x.
+  if (elements(p) == 0 || turn >= max(reinterpret_cast<const State*>(a.scratch)->head.order, 1u)) return;
   const DecoderMemory memory(a, p);
   if (!is_open(a, memory, p)) return;
-  const uint32_t turn = a.tag >> 1 & 127;
   const bool writes = a.tag & 1;
   __shared__ T total;
 #pragma unroll 1
@@ -58,15 +55,20 @@ template <class W> FZ_DEV void sum_x(const Args& a, uint64_t* words) {
         for (uint32_t k = 0; k < EACH; k++) sum += own.of[k];
       }
       sum = block_sum_to(sum, reinterpret_cast<T*>(words));
-      if (threadIdx.x == blockDim.x - 1) memory.totals[number][blockIdx.x] = sum;
+      if (threadIdx.x == blockDim.x - 1) memory.sums[number][blockIdx.x] = sum;
       continue;
     }
+    const bool with_lines = number == OF_ARRAY && axis_with_x(head, p);
     T before = 0;
-    for (uint32_t k = threadIdx.x; k < blockIdx.x; k += blockDim.x) before += (T)memory.totals[number][k];
+    for (uint32_t k = threadIdx.x; k < blockIdx.x; k += blockDim.x) before += (T)memory.sums[number][k];
     before = block_sum_to(before, reinterpret_cast<T*>(words));
     if (threadIdx.x == blockDim.x - 1) total = before;
     __syncthreads();
     before = total;
+    if (with_lines) {
+      sum_batches(memory, BatchShare(memory.state->of[number].s.batches), before, reinterpret_cast<T*>(words));
+      continue;
+    }
 #pragma unroll 1
     for (uint32_t from = first; from < end; from += CHUNK) {
       const uint32_t at = from + threadIdx.x * EACH;
@@ -96,8 +98,128 @@ template <class W> FZ_DEV void sum_x(const Args& a, uint64_t* words) {
   }
 }
 
-// Sums along y or z. A thread has a line.
-template <class W> FZ_DEV void sum_lines(const Args& a) {
+// Consecutive integers of a row.
+template <class W, uint32_t N> struct __align__(sizeof(W) * N) Few {
+  W of[N];
+};
+// Shared memory of a block: the sums of its warps, for some rows, twice.
+constexpr uint32_t MOST_ROWS = 4, ROW_WARPS = ROW_THREADS / 32;
+struct RowRoom {
+  uint64_t of[2][MOST_ROWS][ROW_WARPS];
+};
+
+// Sums along x, and those along an axis. A block has a line of rows, and a thread N integers of each of them.
+template <class W, uint32_t N> struct RowSums {
+  typedef typename Wide<W>::Word T;
+  static constexpr uint32_t ROWS = N * sizeof(W) <= 8 && sizeof(W) < 8 ? MOST_ROWS : MOST_ROWS / 2;
+  const W* o;
+  W* to;
+  const uint64_t* sums_before;
+  Map<W> map;
+  // Whether sums are elements, which have addresses for one store each.
+  bool is_last, whole;
+  const multilevel::Target<W>& target;
+  uint32_t width, steps, apart;
+  // Rows of a line, of which all are in flight: the integers, and the sum of all integers before the row, of which the integers
+  // behind the start of a batch are those of threads.
+  struct Rows {
+    Few<W, N> d[ROWS];
+    T before[ROWS];
+    W own[ROWS];
+  };
+  FZ_DEV void load(Rows& rows, uint32_t row, uint32_t step) const {
+    const uint32_t x = threadIdx.x * N;
+#pragma unroll
+    for (uint32_t k = 0; k < ROWS; k++) {
+      rows.d[k] = {};
+      rows.own[k] = 0;
+      rows.before[k] = 0;
+      if (step + k >= steps) continue;
+      const uint32_t first = (row + k * apart) * width, rest = first % POINTS;
+      if (x < width) rows.d[k] = *reinterpret_cast<const Few<W, N>*>(o + first + x);
+      rows.before[k] = (T)sums_before[first / POINTS];
+      if (threadIdx.x < rest) rows.own[k] = o[first - rest + threadIdx.x];
+    }
+  }
+  FZ_DEV void put(uint32_t i, const Few<W, N>& d) const {
+    if (!is_last || whole) {
+      *reinterpret_cast<Few<W, N>*>(to + i) = d;
+    } else {
+#pragma unroll
+      for (uint32_t k = 0; k < N; k++) target.put(i + k, d.of[k]);
+    }
+  }
+  // The line from row `row` on.
+  FZ_DEV void line(RowRoom& room, uint32_t row) const {
+    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5, x = threadIdx.x * N;
+    const bool has_rest = width % POINTS != 0;
+    W sums[N] = {};
+    uint32_t turn = 0;
+    Rows ahead;
+    load(ahead, row, 0);
+#pragma unroll 1
+    for (uint32_t step = 0; step < steps; step += ROWS, row += ROWS * apart, turn ^= 1) {
+      T upto[ROWS];
+      const Rows rows = ahead;
+#pragma unroll
+      for (uint32_t k = 0; k < ROWS; k++) {
+        T own = 0;
+#pragma unroll
+        for (uint32_t j = 0; j < N; j++) own += rows.d[k].of[j];
+        upto[k] = warp_sum_to(own);
+        if (lane == 31) reinterpret_cast<T*>(room.of[turn][k])[warp] = upto[k];
+        upto[k] -= own;
+      }
+      load(ahead, row + ROWS * apart, step + ROWS);
+      __syncthreads();
+#pragma unroll
+      for (uint32_t k = 0; k < ROWS; k++) {
+        if (step + k >= steps) break;
+        T s = rows.before[k] + upto[k];
+        s += sum_of_warps(lane < warp && lane < ROW_WARPS ? reinterpret_cast<const T*>(room.of[turn][k])[lane] : (T)0);
+        if (has_rest) s += rest_of(rows.own[k]);
+        Few<W, N> own = {};
+#pragma unroll
+        for (uint32_t j = 0; j < N; j++) {
+          s += rows.d[k].of[j];
+          sums[j] = (W)(sums[j] + (W)s);
+          own.of[j] = is_last ? map.element(sums[j]) : sums[j];
+        }
+        if (x < width) put((row + k * apart) * width + x, own);
+      }
+    }
+  }
+  // The sum of `own` of all lanes.
+  FZ_DEV static uint32_t sum_of_warps(uint32_t own) { return __reduce_add_sync(ALL, own); }
+  FZ_DEV static uint64_t sum_of_warps(uint64_t own) { return __shfl_sync(ALL, warp_sum_to(own), 31); }
+  // The sum of `own` of all threads.
+  FZ_DEV static T rest_of(W own) {
+    __shared__ T sums[ROW_WARPS];
+    const T upto = warp_sum_to((T)own);
+    __syncthreads();
+    if ((threadIdx.x & 31) == 31) sums[threadIdx.x >> 5] = upto;
+    __syncthreads();
+    T all = 0;
+    for (uint32_t j = 0; j < ROW_WARPS; j++) all += sums[j];
+    return all;
+  }
+};
+template <class W, uint32_t N> FZ_DEV void sum_rows(const DecoderMemory& memory, const ExactParams& p, const multilevel::Target<W>& target, uint32_t axis, RowRoom& room) {
+  const Head& head = memory.state->head;
+  W* o = memory.of<W>(OF_ARRAY);
+  const uint32_t ny = (uint32_t)p.dims[1], nz = (uint32_t)p.dims[2];
+  const bool is_last = writer(head) == axis;
+  const RowSums<W, N> sums = {o, is_last ? target.at : o, memory.sums_before, head.map<W>(p.kind), is_last, target.whole && aligned(target.at, sizeof(W) * N), target, (uint32_t)p.dims[0], axis == 1 ? ny : nz, axis == 1 ? 1 : ny};
+#pragma unroll 1
+  for (uint32_t line = blockIdx.x; line < (axis == 1 ? nz : ny); line += gridDim.x) {
+    sums.line(room, axis == 1 ? line * ny : line);
+    __syncthreads();
+  }
+}
+
+// Sums along y or z. A thread has a line, of which it loads some integers ahead.
+constexpr uint32_t AHEAD = 8;
+template <class W> FZ_DEV void sum_lines(const Args& a, RowRoom& room) {
   const ExactParams& p = params<ExactParams>(a);
   const DecoderMemory memory(a, p);
   if (!is_open(a, memory, p)) return;
@@ -107,18 +229,37 @@ template <class W> FZ_DEV void sum_lines(const Args& a) {
   const bool is_last = writer(head) == (axis == 1 ? BY_Y : BY_Z);
   const Map<W> map = head.map<W>(p.kind);
   const multilevel::Target<W> target(output(a, 0), elements(p));
+  if (axis_with_x(head, p) == axis) {
+    const uint32_t each = ((uint32_t)p.dims[0] + ROW_THREADS - 1) / ROW_THREADS;
+    if (each == 1) sum_rows<W, 1>(memory, p, target, axis, room);
+    else if (each == 2 || sizeof(W) == 8) sum_rows<W, 2>(memory, p, target, axis, room);
+    else sum_rows<W, sizeof(W) == 8 ? 2 : 4>(memory, p, target, axis, room);
+    return;
+  }
   const uint32_t nx = (uint32_t)p.dims[0], ny = (uint32_t)p.dims[1], nz = (uint32_t)p.dims[2], plane = nx * ny;
   const uint32_t lines = axis == 1 ? nx * nz : plane, steps = axis == 1 ? ny : nz, apart = axis == 1 ? nx : plane;
 #pragma unroll 1
   for (uint32_t line = blockIdx.x * blockDim.x + threadIdx.x; line < lines; line += gridDim.x * blockDim.x) {
     const uint64_t first = axis == 1 ? line / nx * plane + line % nx : line;
     W* at = memory.of<W>(OF_ARRAY) + first;
-    W sum = 0;
-#pragma unroll 8
-    for (uint32_t k = 0; k < steps; k++) {
-      sum = (W)(sum + at[(uint64_t)k * apart]);
-      if (is_last) target.put(first + (uint64_t)k * apart, map.element(sum));
-      else at[(uint64_t)k * apart] = sum;
+    W sum = 0, ahead[AHEAD];
+    auto load = [&](uint32_t from) {
+#pragma unroll
+      for (uint32_t k = 0; k < AHEAD; k++) ahead[k] = from + k < steps ? at[(uint64_t)(from + k) * apart] : (W)0;
+    };
+    load(0);
+#pragma unroll 1
+    for (uint32_t from = 0; from < steps; from += AHEAD) {
+      W own[AHEAD];
+#pragma unroll
+      for (uint32_t k = 0; k < AHEAD; k++) own[k] = sum = (W)(sum + ahead[k]);
+      load(from + AHEAD);
+#pragma unroll
+      for (uint32_t k = 0; k < AHEAD; k++) {
+        if (from + k >= steps) break;
+        if (is_last) target.put(first + (uint64_t)(from + k) * apart, map.element(own[k]));
+        else at[(uint64_t)(from + k) * apart] = own[k];
+      }
     }
   }
 }
@@ -130,7 +271,8 @@ extern "C" __global__ void __launch_bounds__(256) exact_sum_x(FZ_ARGS) {
   if (fz::cancelled(a)) return;
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::sum_x<decltype(w)>(a, words); });
 }
-extern "C" __global__ void __launch_bounds__(256) exact_sum_lines(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(256, 4) exact_sum_lines(FZ_ARGS) {
+  __shared__ fz::exact::RowRoom room;
   if (fz::cancelled(a)) return;
-  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::sum_lines<decltype(w)>(a); });
+  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::sum_lines<decltype(w)>(a, room); });
 }

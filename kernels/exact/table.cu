@@ -24,65 +24,79 @@ struct Search {
 };
 
 // True if the array is searched: values of the sample repeat, and there may be a table at all.
-FZ_DEV bool is_searched(const EncoderMemory& memory, const ExactParams& p) { return elements(p) > 0 && memory.all.rounds[0].repeats && table_room(p) > 0; }
+FZ_DEV bool is_searched(const Args& a, const ExactParams& p) {
+  return elements(p) > 0 && reinterpret_cast<const EncoderState*>(a.scratch)->rounds[0].repeats && table_room(p) > 0;
+}
 // The number of distinct values, or 0 if there are too many.
-FZ_DEV uint32_t values_of(const EncoderMemory& memory, const ExactParams& p) {
-  if (!is_searched(memory, p)) return 0;
-  const uint32_t distinct = memory.zeroed.distinct;
+FZ_DEV uint32_t values_of(const Args& a, const ExactParams& p) {
+  if (!is_searched(a, p)) return 0;
+  const uint32_t distinct = reinterpret_cast<const Zeroed*>(a.zeroed)->distinct;
   return distinct <= table_room(p) ? distinct : 0;
 }
 
 FZ_DEV void clear_slots(const Args& a) {
   const ExactParams& p = params<ExactParams>(a);
+  if (!is_searched(a, p)) return;
   const EncoderMemory memory(a, p);
-  if (!is_searched(memory, p)) return;
   const uint32_t count = slots_of(p);
   for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i <= count; i += gridDim.x * blockDim.x) memory.slots[i] = EMPTY;
 }
 
-// Puts a value into its slot. There is room for the values of a table; if there are more, the search ends.
-FZ_DEV void insert(const EncoderMemory& memory, const Search& search, uint32_t most, uint64_t value) {
+// Puts a value into its slot; returns true if it is new. There is room for the values of a table; if there are more, the search ends.
+FZ_DEV bool insert(const EncoderMemory& memory, const Search& search, uint32_t most, uint64_t value) {
   uint32_t* distinct = &memory.zeroed.distinct;
-  if (value == EMPTY) {
-    if (atomicExch(&memory.zeroed.ones, 1u) == 0) atomicAdd(distinct, 1u);
-    return;
-  }
+  if (value == EMPTY) return atomicExch(&memory.zeroed.ones, 1u) == 0;
   uint32_t slot = search.first(value);
 #pragma unroll 1
   for (uint32_t k = 0; k < search.count; k++) {
     unsigned long long* at = reinterpret_cast<unsigned long long*>(search.slots) + slot;
     uint64_t there = *const_cast<const volatile unsigned long long*>(at);
     if (there == EMPTY) there = atomicCAS(at, (unsigned long long)EMPTY, (unsigned long long)value);
-    if (there == value) return;
-    if (there == EMPTY) {
-      atomicAdd(distinct, 1u);
-      return;
-    }
-    if (k % 8 == 7 && *const_cast<const volatile uint32_t*>(distinct) > most) return;
+    if (there == value) return false;
+    if (there == EMPTY) return true;
+    if (k % 8 == 7 && *const_cast<const volatile uint32_t*>(distinct) > most) return false;
     slot = (slot + 1) & (search.count - 1);
   }
   atomicAdd(distinct, most + 1);
+  return false;
 }
+// A warp counts its new values at once, since all threads count at one place.
 template <class W> FZ_DEV void insert_all(const Args& a) {
   const ExactParams& p = params<ExactParams>(a);
+  if (!is_searched(a, p)) return;
   const EncoderMemory memory(a, p);
-  if (!is_searched(memory, p)) return;
   const Search search(memory, p);
-  const uint32_t n = (uint32_t)elements(p), most = table_room(p);
-  const W* o = reinterpret_cast<const W*>(memory.integers);
-  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
-    if (i > 0 && o[i] == o[i - 1]) continue;
-    if (*const_cast<const volatile uint32_t*>(&memory.zeroed.distinct) > most) return;
-    insert(memory, search, most, o[i]);
+  const uint32_t n = (uint32_t)elements(p), most = table_room(p), lane = threadIdx.x & 31;
+  const Integers<W> o = integers_of<W>(a, memory, p);
+  uint32_t* distinct = &memory.zeroed.distinct;
+#pragma unroll 1
+  for (uint32_t first = EACH * (blockIdx.x * blockDim.x + threadIdx.x - lane); first < n; first += EACH * gridDim.x * blockDim.x) {
+    const uint32_t i = first + EACH * lane;
+    const Each<W> own = Each<W>::load(o.at, i, n);
+    W last = i > 0 && i < n ? o.at[i - 1] : (W)~own.of[0];
+    uint32_t changes = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      changes |= (uint32_t)(i + k < n && own.of[k] != last) << k;
+      last = own.of[k];
+    }
+    if (!__any_sync(ALL, changes)) continue;
+    if (__any_sync(ALL, *const_cast<const volatile uint32_t*>(distinct) > most)) return;
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      const bool is_new = changes >> k & 1 && insert(memory, search, most, o.integer(own.of[k]));
+      const uint32_t count = __popc(__ballot_sync(ALL, is_new));
+      if (count && lane == 0) atomicAdd(distinct, count);
+    }
   }
 }
 
 // Lists the values as numbers in the order of a table.
 template <class W> FZ_DEV void list_values(const Args& a) {
   const ExactParams& p = params<ExactParams>(a);
-  const EncoderMemory memory(a, p);
-  const uint32_t values = values_of(memory, p), count = slots_of(p);
+  const uint32_t values = values_of(a, p), count = slots_of(p);
   if (values == 0) return;
+  const EncoderMemory memory(a, p);
   W* to = reinterpret_cast<W*>(memory.values[0]);
   for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i <= count; i += gridDim.x * blockDim.x) {
     const bool there = i < count ? memory.slots[i] != EMPTY : memory.zeroed.ones != 0;
@@ -95,9 +109,9 @@ template <class W> FZ_DEV void list_values(const Args& a) {
 // A block sorts consecutive values.
 template <class W> FZ_DEV void sort_values(const Args& a, W* sorted) {
   const ExactParams& p = params<ExactParams>(a);
-  const EncoderMemory memory(a, p);
-  const uint32_t values = values_of(memory, p), first = blockIdx.x * SORTED;
+  const uint32_t values = values_of(a, p), first = blockIdx.x * SORTED;
   if (first >= values) return;
+  const EncoderMemory memory(a, p);
   W* list = reinterpret_cast<W*>(memory.values[0]) + first;
   for (uint32_t k = threadIdx.x; k < SORTED; k += blockDim.x) sorted[k] = first + k < values ? list[k] : (W)EMPTY;
 #pragma unroll 1
@@ -121,8 +135,9 @@ template <class W> FZ_DEV void sort_values(const Args& a, W* sorted) {
 // Merges pairs of sorted parts: a value moves by the number of smaller ones in the other part.
 template <class W> FZ_DEV void merge_values(const Args& a) {
   const ExactParams& p = params<ExactParams>(a);
+  const uint32_t values = values_of(a, p), turn = a.tag, length = SORTED << turn;
+  if (values == 0) return;
   const EncoderMemory memory(a, p);
-  const uint32_t values = values_of(memory, p), turn = a.tag, length = SORTED << turn;
   const W* from = reinterpret_cast<const W*>(memory.values[turn % 2]);
   W* to = reinterpret_cast<W*>(memory.values[1 - turn % 2]);
   for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < values; i += gridDim.x * blockDim.x) {
@@ -141,9 +156,9 @@ template <class W> FZ_DEV void merge_values(const Args& a) {
 // The values of the table, their ranks, and their cost.
 template <class W> FZ_DEV void number_values(const Args& a, uint64_t* words) {
   const ExactParams& p = params<ExactParams>(a);
-  const EncoderMemory memory(a, p);
-  const uint32_t values = values_of(memory, p);
+  const uint32_t values = values_of(a, p);
   if (values == 0) return;
+  const EncoderMemory memory(a, p);
   const Search search(memory, p);
   // Behind an odd number of merges the values are in the second list.
   const W* sorted = reinterpret_cast<const W*>(memory.values[a.tag % 2]);
@@ -162,11 +177,11 @@ template <class W> FZ_DEV void number_values(const Args& a, uint64_t* words) {
 
 template <class W> FZ_DEV void rank_all(const Args& a) {
   const ExactParams& p = params<ExactParams>(a);
+  if (values_of(a, p) == 0) return;
   const EncoderMemory memory(a, p);
-  if (values_of(memory, p) == 0) return;
   const Search search(memory, p);
   const uint32_t n = (uint32_t)elements(p);
-  const W* o = reinterpret_cast<const W*>(memory.integers);
+  const Integers<W> o = integers_of<W>(a, memory, p);
   W* ranks = reinterpret_cast<W*>(memory.ranks);
   for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) ranks[i] = (W)memory.rank_of[search.find(o[i])];
 }

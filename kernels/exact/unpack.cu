@@ -1,28 +1,28 @@
-// Stage exact, decoder: differences from codes and low bits. The first launch counts the words of the low bits of the batches of each
-// block, the second one reads them. A warp has a batch.
-#include "common/scan.cuh"
+// Stage exact, decoder: differences from codes and low bits. The first launch counts the words of the low bits of all batches, the
+// second one reads them, and adds up the differences of each block. A warp has a batch, and a lane consecutive integers.
+#include "common/shared_memory.cuh"
 #include "exact/decoder.cuh"
 
 namespace fz {
 namespace exact {
-constexpr uint32_t WARPS = 8;
+// Batches from which on a batch is on its way to the second cache.
+constexpr uint32_t WARPS = 8, AHEAD = 2;
 
-// The codes of a batch: those of a lane, and the steps in which the lane has an integer and in which that is no hole.
-struct BatchOf {
-  uint32_t code[BATCH], live, filled, fields, shift;
-  FZ_DEV BatchOf() : live(0), filled(0), fields(0), shift(0) {}
-  template <class W> FZ_DEV void load(const DecoderMemory& memory, const Part& part, uint32_t number, uint32_t batch, bool holes) {
-    const uint32_t own = memory.classes[part.s.first_batch + batch] & 15, first = batch * POINTS + (threadIdx.x & 31);
-    shift = part.scale.low_bits(own, BITS<W>);
+// The codes of a lane, and the places where it has an integer and where that is no hole.
+struct Codes {
+  Each<uint16_t> of;
+  uint32_t live, filled;
+  FZ_DEV Codes(const Each<uint16_t>& codes, uint32_t count, uint32_t batch, bool holes) : of(codes) {
+    const uint32_t i = batch * POINTS + (threadIdx.x & 31) * EACH, left = count > i ? count - i : 0;
+    filled = live = left >= EACH ? (1u << EACH) - 1 : (1u << left) - 1;
+    if (!holes) return;
 #pragma unroll
-    for (uint32_t j = 0; j < BATCH; j++) {
-      const uint32_t i = first + j * STEP;
-      const bool is_live = i < part.s.count;
-      code[j] = is_live && own ? memory.codes[number][i] : 0;
-      live |= (uint32_t)is_live << j;
-      filled |= (uint32_t)(is_live && (!holes || code[j])) << j;
-      fields += __popc(__ballot_sync(ALL, filled >> j & 1));
-    }
+    for (uint32_t k = 0; k < EACH; k++) filled &= ~((uint32_t)(of.of[k] == 0) << k);
+  }
+  // Loads those of a batch of class `own`. There is room for whole batches.
+  FZ_DEV static Each<uint16_t> load(const uint16_t* all, uint32_t batch, uint32_t own) {
+    if (own) return *reinterpret_cast<const Each<uint16_t>*>(all + (uint64_t)batch * POINTS + (threadIdx.x & 31) * EACH);
+    return Each<uint16_t>{};
   }
 };
 
@@ -34,19 +34,25 @@ template <class W> FZ_DEV void count_low(const Args& a, uint64_t* words) {
 #pragma unroll 1
   for (uint32_t number = 0; number < PARTS; number++) {
     const Part& part = memory.state->of[number];
-    const bool holes = number == OF_ARRAY && memory.state->head.holes;
-    const Share share(part.s.batches);
+    const uint8_t* classes = memory.classes + part.s.first_batch;
+    uint16_t* to = memory.words + part.s.first_batch;
+    const BatchShare share(part.s.batches);
     uint64_t sum = 0;
-    if (holes) {
+    if (number == OF_ARRAY && memory.state->head.holes) {
 #pragma unroll 1
       for (uint32_t batch = share.first + warp; batch < share.end; batch += WARPS) {
-        BatchOf of;
-        of.load<W>(memory, part, number, batch, true);
-        if (lane == 0) sum += words_of(of.fields, of.shift);
+        const uint32_t own = classes[batch] & 15;
+        const Codes codes(Codes::load(memory.codes[number], batch, own), part.s.count, batch, true);
+        const uint32_t count = words_of(__reduce_add_sync(ALL, (uint32_t)__popc(codes.filled)), part.scale.low_bits(own, BITS<W>));
+        if (lane == 0) to[batch] = (uint16_t)count;
+        if (lane == 0) sum += count;
       }
     } else {
-      for (uint32_t batch = share.first + threadIdx.x; batch < share.end; batch += blockDim.x)
-        sum += words_of(min(POINTS, part.s.count - batch * POINTS), part.scale.low_bits(memory.classes[part.s.first_batch + batch] & 15, BITS<W>));
+      for (uint32_t batch = share.first + threadIdx.x; batch < share.end; batch += blockDim.x) {
+        const uint32_t count = words_of(min(POINTS, part.s.count - batch * POINTS), part.scale.low_bits(classes[batch] & 15, BITS<W>));
+        to[batch] = (uint16_t)count;
+        sum += count;
+      }
     }
     sum = block_sum_to(sum, words);
     if (threadIdx.x == blockDim.x - 1) memory.totals[number][blockIdx.x] = sum;
@@ -55,14 +61,38 @@ template <class W> FZ_DEV void count_low(const Args& a, uint64_t* words) {
 
 // The low bits of a batch, in shared memory of a warp.
 struct LowRoom {
-  uint32_t words[(POINTS * 59 + 31) / 32 + 3];
-  FZ_DEV void load(const Words& low, uint64_t at, uint32_t count) {
+  uint32_t words[(POINTS * 59 + 31) / 32 + 4];
+  // Loads `count` words from an address on; returns the first bit.
+  FZ_DEV uint32_t load(const uint8_t* from, uint32_t count) {
+    constexpr uint32_t LOADS = 5;
+    const uint32_t lane = threadIdx.x & 31, odd = aligned(from, 4) ? 0 : 1, all = (count + odd) / 2;
     __syncwarp();
-    for (uint32_t k = threadIdx.x & 31; k < count / 2 + 3; k += 32) words[k] = 2 * k < count ? low.two(at + 2 * k) : 0;
+    if (aligned(from, 2)) {
+      // Pairs of words, which are aligned: there are words before those of a section.
+      const uint32_t* pairs = reinterpret_cast<const uint32_t*>(from - 2 * odd);
+#pragma unroll 1
+      for (uint32_t k = lane; k < all; k += 32 * LOADS) {
+        uint32_t own[LOADS];
+#pragma unroll
+        for (uint32_t j = 0; j < LOADS; j++) own[j] = k + 32 * j < all ? pairs[k + 32 * j] : 0;
+#pragma unroll
+        for (uint32_t j = 0; j < LOADS; j++)
+          if (k + 32 * j < all) words[k + 32 * j] = own[j];
+      }
+      if ((count + odd) % 2 && lane == all % 32) words[all] = *reinterpret_cast<const uint16_t*>(pairs + all);
+    } else {
+      const Words own = {from, count};
+      for (uint32_t k = lane; k < count / 2 + 1; k += 32) words[k] = own.two(2 * k);
+    }
     __syncwarp();
+    return aligned(from, 2) ? 16 * odd : 0;
   }
-  // `bits` bits from bit `bit` on, at most 59.
-  FZ_DEV uint64_t field(uint32_t bit, uint32_t bits) const {
+  // `bits` bits from bit `bit` on, at most 27 or 59.
+  FZ_DEV uint32_t field(uint32_t bit, uint32_t bits, uint32_t) const {
+    const uint32_t i = bit / 32;
+    return __funnelshift_r(words[i], words[i + 1], bit % 32) & ((1u << bits) - 1);
+  }
+  FZ_DEV uint64_t field(uint32_t bit, uint32_t bits, uint64_t) const {
     const uint32_t i = bit / 32, shift = bit % 32;
     uint64_t all = (words[i] | (uint64_t)words[i + 1] << 32) >> shift;
     if (shift + bits > 64) all |= (uint64_t)words[i + 2] << (64 - shift);
@@ -70,67 +100,100 @@ struct LowRoom {
   }
 };
 
+template <class W> struct Unpacker {
+  typedef typename Wide<W>::Word T;
+  const uint16_t* all;
+  uint32_t count;
+  bool holes;
+  Form<W> form;
+  W* o;
+  // Where the sum of a batch is stored, or null.
+  uint64_t* sums;
+  // A batch of class `own`, whose low bits are words from an address on. Returns the sum of the differences of a lane.
+  FZ_DEV T unpack(LowRoom& room, uint32_t batch, uint32_t own, uint32_t shift, const uint8_t* from, uint32_t words) const {
+    const uint32_t lane = threadIdx.x & 31, first = batch * POINTS + lane * EACH, hole = holes ? 1 : 0;
+    const Codes codes(Codes::load(all, batch, own), count, batch, holes);
+    uint32_t bit = shift ? room.load(from, words) : 0, place = lane * EACH;
+    if (holes) place = warp_sum_to(__popc(codes.filled)) - __popc(codes.filled);
+    bit += place * shift;
+    Each<W> d;
+    T sum = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      const bool filled = codes.filled >> k & 1;
+      T u = codes.of.of[k];
+      if (filled && u == LONG_CODE) u = o[first + k];
+      u = (T)(W)(u - hole);
+      if (shift && filled) {
+        u = u << shift | room.field(bit, shift, T());
+        bit += shift;
+      }
+      d.of[k] = filled ? form.difference((W)u) : (W)0;
+      sum += d.of[k];
+    }
+    d.store(o, first, count);
+    if (sums) {
+      const T all_of = warp_sum_to(sum);
+      if (lane == 31) sums[batch] = all_of;
+    }
+    return sum;
+  }
+};
+
 template <class W> FZ_DEV void unpack(const Args& a, LowRoom& room, uint64_t* words, uint64_t* sizes) {
+  typedef typename Wide<W>::Word T;
   const ExactParams& p = params<ExactParams>(a);
   const DecoderMemory memory(a, p);
   if (!is_open(a, memory, p)) return;
-  const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  __shared__ uint64_t total;
+  const uint32_t lane = threadIdx.x & 31;
 #pragma unroll 1
   for (uint32_t number = 0; number < PARTS; number++) {
     const Part& part = memory.state->of[number];
     const Head& head = memory.state->head;
-    const bool holes = number == OF_ARRAY && head.holes;
-    const Form<W> form = head.form<W>(number);
-    const Share share(part.s.batches);
-    uint64_t before = 0, all = 0;
+    const Unpacker<W> unpacker = {memory.codes[number], part.s.count, number == OF_ARRAY && head.holes, head.form<W>(number), memory.of<W>(number),
+                                  number == OF_ARRAY && axis_with_x(head, p) ? memory.sums_before : nullptr};
+    const uint8_t* classes = memory.classes + part.s.first_batch;
+    const uint16_t* counts = memory.words + part.s.first_batch;
+    const BatchShare share(part.s.batches);
+    uint64_t at = 0, all = 0, own = 0;
     for (uint32_t k = threadIdx.x; k < gridDim.x; k += blockDim.x) {
-      const uint64_t own = memory.totals[number][k];
-      before += k < blockIdx.x ? own : 0;
-      all += own;
+      const uint64_t of_block = memory.totals[number][k];
+      at += k < blockIdx.x ? of_block : 0;
+      all += of_block;
     }
-    before = block_sum_to(before, words);
     all = block_sum_to(all, words);
-    if (threadIdx.x == blockDim.x - 1) total = before;
     if (threadIdx.x == blockDim.x - 1 && blockIdx.x == 0 && all != part.low_words) corrupt(a);
-    __syncthreads();
-    before = total;
-    const Words low = {address(input(a, 0)) + part.low, part.low_words};
-    W* o = memory.of<W>(number);
+    for (uint32_t batch = share.own_first + lane; batch < share.own_end; batch += 32) own += counts[batch];
+    at = before_warp(at, own, words, sizes);
+    const uint8_t* low = address(input(a, 0)) + part.low;
+    const uint64_t low_words = part.low_words;
+    const Scale scale = part.scale;
+    T sum = 0;
 #pragma unroll 1
-    for (uint32_t from = share.first; from < share.end; from += WARPS) {
-      const uint32_t batch = from + warp;
-      BatchOf of;
-      if (batch < share.end) of.load<W>(memory, part, number, batch, holes);
-      __syncthreads();
-      if (lane == 0) sizes[warp] = words_of(of.fields, of.shift);
-      __syncthreads();
-      uint64_t at = before;
-#pragma unroll
-      for (uint32_t k = 0; k < WARPS; k++) {
-        if (k < warp) at += sizes[k];
-        before += sizes[k];
-      }
-      uint32_t fields = 0;
-      if (of.shift) room.load(low, at, words_of(of.fields, of.shift));
-#pragma unroll
-      for (uint32_t j = 0; j < BATCH; j++) {
-        const bool filled = of.live && of.filled >> j & 1;
-        const uint32_t who = __ballot_sync(ALL, filled);
-        const uint64_t i = (uint64_t)batch * POINTS + j * STEP + lane;
-        if (of.live >> j & 1) {
-          W d = 0;
-          if (filled) {
-            const W high = of.code[j] == LONG_CODE ? o[i] : (W)of.code[j];
-            W u = (W)(high - (holes ? 1 : 0));
-            if (of.shift) u = (W)((uint64_t)u << of.shift | room.field((fields + __popc(who & ((1u << lane) - 1))) * of.shift, of.shift));
-            d = form.difference(u);
-          }
-          o[i] = d;
+    for (uint32_t from = share.own_first; from < share.own_end; from += 32) {
+      const bool there = from + lane < share.own_end;
+      const uint32_t class_of = there ? classes[from + lane] & 15 : 0;
+      const BatchWords mine(there ? counts[from + lane] : 0);
+      const uint32_t batches = min(32u, share.own_end - from);
+#pragma unroll 1
+      for (uint32_t k = 0; k < batches; k++) {
+        const uint32_t of_class = __shfl_sync(ALL, class_of, k), far = min(k + AHEAD, batches - 1);
+        uint32_t count = __shfl_sync(ALL, mine.own, k);
+        const uint64_t first = at + __shfl_sync(ALL, mine.before, k), later = at + __shfl_sync(ALL, mine.before, far);
+        const uint32_t later_count = __shfl_sync(ALL, mine.own, far), later_class = __shfl_sync(ALL, class_of, far);
+        if (lane == 0 && k + AHEAD < batches && later + later_count <= low_words) {
+          const uint8_t* words = reinterpret_cast<const uint8_t*>(reinterpret_cast<uintptr_t>(low + 2 * later) & ~(uintptr_t)15);
+          if (later_class) fz_prefetch(unpacker.all + (uint64_t)(from + far) * POINTS, 2 * POINTS);
+          if (later_count >= 8) fz_prefetch(words, later_count / 8 * 16);
         }
-        fields += __popc(who);
+        // Of corrupt streams, words behind the section are not read.
+        if (first + count > low_words) count = 0;
+        sum += unpacker.unpack(room, from + k, of_class, scale.low_bits(of_class, BITS<W>), low + 2 * (count ? first : 0), count);
       }
+      at += __shfl_sync(ALL, mine.before + mine.own, 31);
     }
+    sum = block_sum_to(sum, reinterpret_cast<T*>(words));
+    if (threadIdx.x == blockDim.x - 1) memory.sums[number][blockIdx.x] = sum;
     __syncthreads();
   }
 }
@@ -142,9 +205,9 @@ extern "C" __global__ void __launch_bounds__(256) exact_count_low(FZ_ARGS) {
   if (fz::cancelled(a)) return;
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::count_low<decltype(w)>(a, words); });
 }
-extern "C" __global__ void __launch_bounds__(256) exact_unpack(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(256, 4) exact_unpack(FZ_ARGS) {
   __shared__ fz::exact::LowRoom rooms[8];
-  __shared__ uint64_t words[32], sizes[8];
+  __shared__ uint64_t words[32], sizes[9];
   if (fz::cancelled(a)) return;
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::unpack<decltype(w)>(a, rooms[threadIdx.x >> 5], words, sizes); });
 }

@@ -52,19 +52,34 @@ template <class W> struct Map {
   static FZ_DEV uint64_t key(W x, uint32_t kind) { return kind == UNSIGNED ? (uint64_t)x : (uint64_t)x ^ 1ull << (BITS<W> - 1); }
 };
 
+// An array of integers, or of elements that a map without a factor makes integers.
+template <class W> struct Integers {
+  const W* at;
+  // The gap, the bits of magnitudes, and those that become their opposite if the highest bit is set.
+  W gap, low, turned;
+  FZ_DEV explicit Integers(const uint8_t* of) : at(reinterpret_cast<const W*>(of)), gap(0), low((W)~W(0)), turned(0) {}
+  FZ_DEV Integers(const uint8_t* of, const Map<W>& map) : at(reinterpret_cast<const W*>(of)), gap(map.gap) {
+    low = map.kind == FLOAT ? LOW<W> : (W)~W(0);
+    turned = map.kind == FLOAT ? (W)~W(0) : (W)0;
+  }
+  FZ_DEV W integer(W x) const { return (W)((W)((W)((W)(x & low) - gap) & low) ^ (W)(sign_of(x) & turned)); }
+  FZ_DEV W operator[](uint64_t i) const { return integer(at[i]); }
+};
+
 // The numbers of differences.
 template <class W> struct Form {
   W center;
   bool plain;
   FZ_DEV W number(W d) const {
     d = (W)(d - center);
-    return plain ? d : zigzag(d);
+    const W folded = zigzag(d);
+    return plain ? d : folded;
   }
   FZ_DEV W difference(W u) const { return (W)(center + (plain ? u : unzigzag(u))); }
 };
 
-// In place of codes of `CODES` of multilevel and above.
-constexpr uint32_t LONG_CODE = ~0u;
+// In a decoder, in place of codes from this number on, whose value is in the place of the integer.
+constexpr uint32_t LONG_CODE = 0xffff;
 
 // The scale of a section.
 struct Scale {

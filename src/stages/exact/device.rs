@@ -61,6 +61,11 @@ fn batch_room(integers: u64) -> u64 {
     integers.div_ceil(POINTS as u64 * UNIT) * UNIT
 }
 
+/// The room of integers of which whole batches are stored.
+fn whole_batches(integers: u64) -> u64 {
+    integers.next_multiple_of(POINTS as u64)
+}
+
 /// Bytes of `Memory` in kernels/exact/memory.cuh, which encoders and decoders have.
 fn common_bytes(p: &ExactParams, n: u64) -> u64 {
     let runs = u64::from(p.runs);
@@ -82,6 +87,11 @@ fn ordered(mut made: DeviceLaunch) -> DeviceLaunch {
 /// Blocks for `n` integers.
 fn wide(n: u64) -> u64 {
     n.div_ceil(2048).clamp(1, BLOCKS.into())
+}
+
+/// Blocks that find the starts of runs in each section.
+fn start_blocks(n: u64) -> u64 {
+    n.div_ceil(POINTS as u64 * 16384).clamp(1, 128)
 }
 
 /// The launches that list the distinct values of `n` integers and replace the integers by ranks.
@@ -126,7 +136,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then("exact_count_classes", batches.div_ceil(4096), THREADS)
         .then("exact_tables", 2 * PARTS, 512)
         .then("exact_runs", 1, 32)
-        .then("exact_starts", PARTS, 1024)
+        .then("exact_starts", PARTS * start_blocks(n), 1024)
         .then("exact_encode_runs", u64::from(p.runs).div_ceil(8).min(4 * u64::from(BLOCKS)), THREADS)
         .then("exact_count_words", blocks, THREADS)
         .then("exact_place", PARTS, 1024)
@@ -135,13 +145,14 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then("exact_encode_again", blocks, THREADS)
         .then("exact_put_low", blocks, THREADS);
     let (room, slots) = table_room(n);
-    let both = n + room;
+    let (all, values) = (whole_batches(n), whole_batches(room));
+    let both = all + values;
     let scratch = common_bytes(&p, n)
         + up(2 * PARTS * ENCODER_SET_BYTES)
         + 2 * up(2 * both)
         + up(2 * (batch_room(most_values(n)) + batch_room(n)))
-        + 2 * up(width * n)
-        + 2 * up(width * room)
+        + 2 * up(width * all)
+        + 2 * up(width * values)
         + up(8 * slots + 8)
         + up(4 * slots + 4)
         + up(4 * n.div_ceil(2048))
@@ -159,20 +170,21 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let masks = (mask_runs(values) + mask_runs(n)).div_ceil(u64::from(THREADS / 32));
     let mut made = DeviceLaunch::one("exact_open", PARTS, THREADS)
         .then("exact_decode_classes", masks, THREADS)
-        .then("exact_decode_starts", PARTS, 1024)
+        .then("exact_decode_starts", PARTS * start_blocks(n), 1024)
         .then("exact_decode_codes", blocks, THREADS)
         .then("exact_count_low", blocks, THREADS)
         .then("exact_unpack", blocks, THREADS);
-    for turn in 0..3 {
-        for writes in 0..2 {
-            made = made.then_tagged("exact_sum_x", blocks, THREADS, 2 * turn + writes);
-        }
+    // The launch before the first sums has added up the differences of its blocks.
+    for turn in 1..6 {
+        made = made.then_tagged("exact_sum_x", blocks, THREADS, turn);
     }
     for axis in (1..3).filter(|&axis| p.dims[axis] > 1) {
         made = made.then_tagged("exact_sum_lines", blocks, THREADS, axis as u32);
     }
     let made = ordered(made.then("exact_elements", blocks, THREADS));
-    let integers = |n: u64| up(4 * n) + up(u64::from(p.width) * n);
-    let scratch = common_bytes(&p, n) + up(2 * PARTS * DECODER_SET_BYTES) + integers(values) + integers(n);
+    let integers = |n: u64| up(8 * u64::from(BLOCKS)) + up(2 * whole_batches(n)) + up(u64::from(p.width) * n);
+    let words = up(2 * (batch_room(values) + batch_room(n))) + up(8 * n.div_ceil(POINTS as u64));
+    let scratch =
+        common_bytes(&p, n) + up(2 * PARTS * DECODER_SET_BYTES) + words + integers(values) + integers(n);
     Some(made.with(16, scratch))
 }
