@@ -803,13 +803,13 @@ typedef struct {
    */
   double bound;
   /**
-   * Ratio of array size to container size, from 1 to 1e6. The call finds the bound, in mode
-   * "noa". 0 (default): no target.
+   * Ratio of array size to container size, from 1 to 1e6. The call finds a bound for this ratio;
+   * the mode of the bound is "noa". 0 (default): no target.
    */
   double target_ratio;
   /**
-   * Peak signal-to-noise ratio of the restored array in dB, at most 300. The call finds the
-   * bound, in mode "noa". 0 (default): no target.
+   * Peak signal-to-noise ratio of the restored array in dB, at most 300. The call finds a bound
+   * for this value; the mode of the bound is "noa". 0 (default): no target.
    */
   double target_psnr;
   /**
@@ -1865,8 +1865,8 @@ int32_t fz_find_fill_value(int32_t dtype,
  *   `wish`          In: the request.
  *   `dtype`         In: element type, an fz_dtype.
  *   `dims`, `ndim`  In: shape, x first, as for fz_pipeline_finalize().
- *   `src`           In: the array. The call copies the sample, or with a target the whole array,
- *                   from device memory to the host.
+ *   `src`           In: the array. From device memory, the call copies the sample to the host. If
+ *                   the request has a target, it copies the whole array.
  *   `src_bytes`     In: length of the array in bytes.
  *   `pipeline`      Out: the pipeline, which you may use and change as one from
  *                   fz_pipeline_new(); free it with fz_pipeline_free(). Must not overlap `src`.
@@ -1888,11 +1888,10 @@ int32_t fz_find_fill_value(int32_t dtype,
  *   "exact", which is lossless and can be shorter if the bound is small.
  * - A target: FZ_GOAL_RATIO returns preset "high". The other goals return preset "fast".
  *
- * A call that tries pipelines compresses the sample with each pipeline, the fastest pipeline first.
- * The call keeps the first pipeline. A later pipeline replaces the kept pipeline if the later
- * pipeline compresses the sample to a length that is more than 2 % shorter. Exception: The call
- * tries each pipeline with a part of the sample first, and skips pipelines that are far from the
- * best one there.
+ * A call that tries pipelines compresses a part of the sample with each of them. It then compresses
+ * the whole sample with those pipelines whose result for the part is near the shortest one. Among
+ * them, a slower pipeline is chosen only if it saves more than 2 % of the length that all faster
+ * ones reach.
  *
  * Such a call also tests whether the values of the sample are on a lattice, a set of evenly spaced
  * levels. Examples are rounded numbers and scaled integers. If they are on a lattice, the call also
