@@ -1394,10 +1394,10 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *
  *   compared with the opened container   fz_decompress_async()   fz_decompress()
  *                                        reports
- *   only the form differs, and no stage  FZ_NOT_A_CONTAINER      restores the container
- *   output is longer
- *   only the form differs, and stage     FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
- *   outputs are longer                                           container
+ *   the form differs, no stage output    FZ_NOT_A_CONTAINER      restores the container
+ *   is longer, all else is the same
+ *   the form differs, stage outputs are  FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
+ *   longer, all else is the same                                 container
  *   the form differs, type and shape     FZ_NOT_A_CONTAINER      restores the container
  *   are the same, and the container
  *   stores its array uncompressed
@@ -1611,8 +1611,8 @@ int32_t fz_compress(const fz_plan *plan,
  * - The device reports a failure.
  *
  * If a check on the host fails, the call returns the status of this check. If no check fails, the
- * device decodes the container with the header that the host has read, and the call returns the
- * status of the device.
+ * device decodes the container (again, if it has reported a failure) with the header that the host
+ * has read, and the call returns the status of this decoding.
  *
  * On failure the contents of `dst` are undefined.
  *
@@ -1890,8 +1890,8 @@ int32_t fz_find_fill_value(int32_t dtype,
  *
  * A call that tries pipelines compresses a part of the sample with each of them. It then compresses
  * the whole sample with those pipelines whose result for the part is near the shortest one. Among
- * them, a slower pipeline is chosen only if it saves more than 2 % of the length that all faster
- * ones reach.
+ * them, it chooses a slower pipeline only if the result is more than 2 % shorter than that of each
+ * faster one.
  *
  * Such a call also tests whether the values of the sample are on a lattice, a set of evenly spaced
  * levels. Examples are rounded numbers and scaled integers. If they are on a lattice, the call also

@@ -102,8 +102,8 @@ pub struct fz_choice {
 ///
 /// A call that tries pipelines compresses a part of the sample with each of them. It then compresses
 /// the whole sample with those pipelines whose result for the part is near the shortest one. Among
-/// them, a slower pipeline is chosen only if it saves more than 2 % of the length that all faster
-/// ones reach.
+/// them, it chooses a slower pipeline only if the result is more than 2 % shorter than that of each
+/// faster one.
 ///
 /// Such a call also tests whether the values of the sample are on a lattice, a set of evenly spaced
 /// levels. Examples are rounded numbers and scaled integers. If they are on a lattice, the call also

@@ -102,8 +102,8 @@ pub unsafe extern "C" fn fz_compress(
 /// - The device reports a failure.
 ///
 /// If a check on the host fails, the call returns the status of this check. If no check fails, the
-/// device decodes the container with the header that the host has read, and the call returns the
-/// status of the device.
+/// device decodes the container (again, if it has reported a failure) with the header that the host
+/// has read, and the call returns the status of this decoding.
 ///
 /// On failure the contents of `dst` are undefined.
 ///

@@ -156,10 +156,10 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///
 ///   compared with the opened container   fz_decompress_async()   fz_decompress()
 ///                                        reports
-///   only the form differs, and no stage  FZ_NOT_A_CONTAINER      restores the container
-///   output is longer
-///   only the form differs, and stage     FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
-///   outputs are longer                                           container
+///   the form differs, no stage output    FZ_NOT_A_CONTAINER      restores the container
+///   is longer, all else is the same
+///   the form differs, stage outputs are  FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
+///   longer, all else is the same                                 container
 ///   the form differs, type and shape     FZ_NOT_A_CONTAINER      restores the container
 ///   are the same, and the container
 ///   stores its array uncompressed
