@@ -97,7 +97,8 @@
  *
  *   Pointers. A pointer must not be NULL unless its description permits NULL. If an array or a
  *   container has the length or the capacity 0, its pointer may be NULL. For example, if
- *   `dst` is NULL and its capacity is 0, fz_compress() returns FZ_DST_TOO_SMALL.
+ *   `dst` is NULL and its capacity is 0, fz_compress() returns FZ_DST_TOO_SMALL, not
+ *   FZ_NULL_POINTER.
  *
  *   Pointers to numbers, structures, and handles must be aligned for their type. Arrays,
  *   containers, and buffers may have any alignment. Memory behind a const pointer is not modified.
@@ -260,10 +261,10 @@
 #define FZ_INIT(structure) \
   ((void)memset(&(structure), 0, sizeof(structure)), (void)((structure).struct_bytes = (uint32_t)sizeof(structure)))
 
-/** Instead of a stage index: every stage that has the parameter. See fz_pipeline_set_double(). */
+/** In place of a stage index: every stage that has the parameter. See fz_pipeline_set_double(). */
 #define FZ_EVERY_STAGE UINT32_MAX
 
-/** Instead of a stage index: no stage. See fz_port. */
+/** In place of a stage index: there is no stage. See fz_port. */
 #define FZ_NO_STAGE UINT32_MAX
 
 /** A cudaStream_t (CUDA runtime) or CUstream (CUDA driver); both are this pointer type. No CUDA header is required. */
@@ -404,7 +405,8 @@ typedef enum {
 /**
  * Forms of containers, passed as int32_t. Decompression requires only the container, and no other
  * information. Exception: an FZM file that a plan wrote with fz_options::strict 0 and
- * fz_options::generation FZ_GENERATION_2026_05 does not record the shape.
+ * fz_options::generation FZ_GENERATION_2026_05 does not record the shape: decompression restores a
+ * one-dimensional array.
  */
 typedef enum {
   /**
@@ -697,9 +699,10 @@ typedef struct {
    * - 0 (default): the bound of a call is a fraction of the value base of its array.
    * - 1: the workspace of an encoder keeps a value base from call to call. Let V be the value
    *   base of the array of a call. If the kept base is from 0.8 V to V, the bound is a fraction
-   *   of the kept base. Otherwise, it is a fraction of V. This bound is never larger than the bound with
-   *   previous_base 0. The container also depends on the earlier calls with the workspace. On a
-   *   GPU, calls with preset "pfpl" are faster.
+   *   of the kept base. Otherwise, it is a fraction of V. In both cases, the workspace then keeps
+   *   63/64 of V. The bound is never larger than the bound with previous_base 0. The container
+   *   also depends on the earlier calls with the workspace. On a GPU, calls with preset "pfpl" are
+   *   faster.
    *
    * The option applies to the stages fast and quantizer with strict 1 and without value_base.
    * Other stages, other modes, and decoders ignore the option. fz_batch_workspace_new() rejects
@@ -828,16 +831,15 @@ typedef struct {
   /** Error bound in `mode`; 0 if the pipeline is lossless. */
   double bound;
   /**
-   * Expected ratio of array size to container size: the ratio of the data that
-   * fz_pipeline_choose() compressed. If the request has a target, this data is the whole array;
-   * otherwise it is the sample. 0 if the function compressed no data.
+   * Expected ratio of array size to container size. fz_pipeline_choose() computes it from the
+   * data that it compressed: the whole array if the request has a target, otherwise a sample. 0 if the function compressed no data.
    */
   double expected_ratio;
   /** Name of the preset that the pipeline is based on, with a terminating zero. */
   char preset[32];
   /**
-   * If the pipeline is lossless and the values of the sample are on a lattice, a set of evenly
-   * spaced levels: description of the lattice, with a terminating zero. Otherwise empty.
+   * Description of a lattice (a set of evenly spaced levels), with a terminating zero, if the
+   * pipeline is lossless and the values of the sample are on this lattice. Otherwise empty.
    */
   char lattice[160];
 } fz_choice;
@@ -926,9 +928,9 @@ typedef struct {
    */
   int32_t mode;
   /**
-   * Requested error bound; 0 if lossless. The bound has the precision of a double in FZM files,
-   * and of a float in a compact frame and in the exact form of the reference
-   * (fz_options::strict).
+   * Requested error bound; 0 if lossless. The bound has the precision of a float in compact frames
+   * and in the exact form of the reference (fz_options::strict), and of a double in all other FZM
+   * files.
    */
   double bound;
   /**
@@ -1390,19 +1392,17 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *   encoder computes these numbers from the array;
  * - each container that stores its array uncompressed.
  *
- * For any other container, the first row that describes the container determines the status:
+ * Containers that are not in this list:
  *
- *   compared with the opened container   fz_decompress_async()   fz_decompress()
+ *   form      container                  fz_decompress_async()   fz_decompress()
  *                                        reports
- *   the form differs, no stage output    FZ_NOT_A_CONTAINER      restores the container
- *   is longer, all else is the same
- *   the form differs, stage outputs are  FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
- *   longer, all else is the same                                 container
- *   the form differs, type and shape     FZ_NOT_A_CONTAINER      restores the container
- *   are the same, and the container
- *   stores its array uncompressed
- *   the form differs, all other cases    FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
- *   the form is the same                 FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
+ *   the same  all                        FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
+ *   another   in the list, apart from    FZ_NOT_A_CONTAINER      restores the container
+ *             the form
+ *   another   in the list, apart from    FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
+ *             the form and longer stage                          container
+ *             outputs
+ *   another   all others                 FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
  *
  * A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
  * other programs. Only the host reads foreign headers:
@@ -1410,7 +1410,7 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *   FZ_UNSUPPORTED.
  * - If only another container has a foreign header, fz_decompress_async() reports FZ_PLAN_MISMATCH
  *   for this container.
- * - fz_decompress() restores containers with foreign headers.
+ * - Foreign headers do not affect fz_decompress().
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  An option is out of range, or no GPU has the number options->device. Also
@@ -1610,9 +1610,9 @@ int32_t fz_compress(const fz_plan *plan,
  * - The header is a foreign header (see fz_plan_open()), which the device cannot read.
  * - The device reports a failure.
  *
- * If a check on the host fails, the call returns the status of this check. If no check fails, the
- * device decodes the container (again, if it has reported a failure) with the header that the host
- * has read, and the call returns the status of this decoding.
+ * If a check on the host fails, the call returns the status of this check. Otherwise, the device
+ * decodes the container with the header that the host has read. The call returns the status of
+ * this decoding, not that of an earlier failure on the device.
  *
  * On failure the contents of `dst` are undefined.
  *
@@ -1889,9 +1889,9 @@ int32_t fz_find_fill_value(int32_t dtype,
  * - A target: FZ_GOAL_RATIO returns preset "high". The other goals return preset "fast".
  *
  * A call that tries pipelines compresses a part of the sample with each of them. It then compresses
- * the whole sample with those pipelines whose result for the part is near the shortest one. Among
- * them, it chooses a slower pipeline only if the result is more than 2 % shorter than that of each
- * faster one.
+ * the whole sample with those pipelines whose result for the part is near the shortest one. It
+ * compares them in order of speed: a slower pipeline replaces a faster one only if it makes the
+ * sample more than 2 % shorter.
  *
  * Such a call also tests whether the values of the sample are on a lattice, a set of evenly spaced
  * levels. Examples are rounded numbers and scaled integers. If they are on a lattice, the call also

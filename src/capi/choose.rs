@@ -60,14 +60,13 @@ pub struct fz_choice {
     pub mode: i32,
     /// Error bound in `mode`; 0 if the pipeline is lossless.
     pub bound: f64,
-    /// Expected ratio of array size to container size: the ratio of the data that
-    /// fz_pipeline_choose() compressed. If the request has a target, this data is the whole array;
-    /// otherwise it is the sample. 0 if the function compressed no data.
+    /// Expected ratio of array size to container size. fz_pipeline_choose() computes it from the
+    /// data that it compressed: the whole array if the request has a target, otherwise a sample. 0 if the function compressed no data.
     pub expected_ratio: f64,
     /// Name of the preset that the pipeline is based on, with a terminating zero.
     pub preset: [c_char; 32],
-    /// If the pipeline is lossless and the values of the sample are on a lattice, a set of evenly
-    /// spaced levels: description of the lattice, with a terminating zero. Otherwise empty.
+    /// Description of a lattice (a set of evenly spaced levels), with a terminating zero, if the
+    /// pipeline is lossless and the values of the sample are on this lattice. Otherwise empty.
     pub lattice: [c_char; 160],
 }
 
@@ -101,9 +100,9 @@ pub struct fz_choice {
 /// - A target: FZ_GOAL_RATIO returns preset "high". The other goals return preset "fast".
 ///
 /// A call that tries pipelines compresses a part of the sample with each of them. It then compresses
-/// the whole sample with those pipelines whose result for the part is near the shortest one. Among
-/// them, it chooses a slower pipeline only if the result is more than 2 % shorter than that of each
-/// faster one.
+/// the whole sample with those pipelines whose result for the part is near the shortest one. It
+/// compares them in order of speed: a slower pipeline replaces a faster one only if it makes the
+/// sample more than 2 % shorter.
 ///
 /// Such a call also tests whether the values of the sample are on a lattice, a set of evenly spaced
 /// levels. Examples are rounded numbers and scaled integers. If they are on a lattice, the call also

@@ -101,9 +101,9 @@ pub unsafe extern "C" fn fz_compress(
 /// - The header is a foreign header (see fz_plan_open()), which the device cannot read.
 /// - The device reports a failure.
 ///
-/// If a check on the host fails, the call returns the status of this check. If no check fails, the
-/// device decodes the container (again, if it has reported a failure) with the header that the host
-/// has read, and the call returns the status of this decoding.
+/// If a check on the host fails, the call returns the status of this check. Otherwise, the device
+/// decodes the container with the header that the host has read. The call returns the status of
+/// this decoding, not that of an earlier failure on the device.
 ///
 /// On failure the contents of `dst` are undefined.
 ///

@@ -37,9 +37,9 @@ pub struct fz_info {
     /// Mode of the error bound, an fz_mode. FZ_MODE_LOSSLESS: no stage is lossy. FZ_MODE_UNBOUNDED:
     /// lossy without a bound on the error.
     pub mode: i32,
-    /// Requested error bound; 0 if lossless. The bound has the precision of a double in FZM files,
-    /// and of a float in a compact frame and in the exact form of the reference
-    /// (fz_options::strict).
+    /// Requested error bound; 0 if lossless. The bound has the precision of a float in compact frames
+    /// and in the exact form of the reference (fz_options::strict), and of a double in all other FZM
+    /// files.
     pub bound: f64,
     /// Values of this magnitude or above were stored exactly; infinity: no threshold. The threshold
     /// has the precision of `bound`. Exception: a compact frame of stage lorenzo_quant does not

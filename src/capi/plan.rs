@@ -152,19 +152,17 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///   encoder computes these numbers from the array;
 /// - each container that stores its array uncompressed.
 ///
-/// For any other container, the first row that describes the container determines the status:
+/// Containers that are not in this list:
 ///
-///   compared with the opened container   fz_decompress_async()   fz_decompress()
+///   form      container                  fz_decompress_async()   fz_decompress()
 ///                                        reports
-///   the form differs, no stage output    FZ_NOT_A_CONTAINER      restores the container
-///   is longer, all else is the same
-///   the form differs, stage outputs are  FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
-///   longer, all else is the same                                 container
-///   the form differs, type and shape     FZ_NOT_A_CONTAINER      restores the container
-///   are the same, and the container
-///   stores its array uncompressed
-///   the form differs, all other cases    FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
-///   the form is the same                 FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
+///   the same  all                        FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
+///   another   in the list, apart from    FZ_NOT_A_CONTAINER      restores the container
+///             the form
+///   another   in the list, apart from    FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
+///             the form and longer stage                          container
+///             outputs
+///   another   all others                 FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
 ///
 /// A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
 /// other programs. Only the host reads foreign headers:
@@ -172,7 +170,7 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///   FZ_UNSUPPORTED.
 /// - If only another container has a foreign header, fz_decompress_async() reports FZ_PLAN_MISMATCH
 ///   for this container.
-/// - fz_decompress() restores containers with foreign headers.
+/// - Foreign headers do not affect fz_decompress().
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  An option is out of range, or no GPU has the number options->device. Also

@@ -147,7 +147,8 @@ impl fz_mode {
 
 /// Forms of containers, passed as int32_t. Decompression requires only the container, and no other
 /// information. Exception: an FZM file that a plan wrote with fz_options::strict 0 and
-/// fz_options::generation FZ_GENERATION_2026_05 does not record the shape.
+/// fz_options::generation FZ_GENERATION_2026_05 does not record the shape: decompression restores a
+/// one-dimensional array.
 #[repr(C)]
 pub enum fz_container {
     /// FZM 3.1, the file format. Its header has about 2 KiB. fzgm reads FZM files. Another program
