@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// Each command with the forms of its report. The files are those of earlier lines.
+/// Each command with the forms of its report. The files are those of earlier lines, and an array of multiples of 0.125.
 const COMMANDS: &[&str] = &[
     "compress egm96.f32 -o a.fzm --dtype f32 --dims 1440x721 --eb 1e-3 --verify",
     "compress egm96.f32 -o b.fzs --dtype f32 --dims 1440x721 --eb 1e-3 --slab 1M",
@@ -19,6 +19,8 @@ const COMMANDS: &[&str] = &[
     "compress egm96.f32 -o e.fzm --dtype f32 --lossless",
     "compress egm96.f32 -o f.fzm --dtype f32 --pipeline bitshuffle>rze",
     "compress egm96.f32 -o g.fzm --dtype f32 --dims 1440x721 --target-ratio 20",
+    "compress lattice.f32 -o h.fzm --dtype f32 --dims 60x50x40 --lossless",
+    "compress lattice.f32 -o i.fzm --dtype f32 --dims 60x50x40 --preset high --mode abs --eb 1e-3",
     "decompress a.fzm -o a.f32",
     "decompress a.fzm -o r.f32 --region 0:10,0:10",
     "decompress b.fzs -o b.f32",
@@ -29,6 +31,7 @@ const COMMANDS: &[&str] = &[
     "info d.fzc",
     "info e.fzm",
     "info f.fzm",
+    "info i.fzm",
     "compare egm96.f32 a.f32 --dtype f32 --mode noa --eb 1e-3",
     "compare egm96.f32 egm96.f32 --dtype f32",
     "bench egm96.f32 --dtype f32 --dims 1440x721 --preset fast --eb 1e-3 --threads 1 --runs 1",
@@ -65,6 +68,8 @@ fn note(path: &str, value: &Value, keys: &mut BTreeMap<String, BTreeSet<&'static
 #[test]
 fn the_keys_of_reports_are_the_recorded_ones() {
     let fixture = Fixture::new();
+    let multiples = (0..60 * 50 * 40u64).map(|i| (i * i / 97 % 3001) as f32 * 0.125);
+    fixture.write("lattice.f32", &multiples.flat_map(f32::to_le_bytes).collect::<Vec<u8>>());
     let mut keys = BTreeMap::new();
     for line in COMMANDS {
         let report = fixture.run(&format!("{line} --json")).json();
