@@ -63,7 +63,7 @@
  *                              TOML text, the default of stage quantizer is "rel"
  *   outlier_threshold  double  values of this magnitude or above, such as fill values, are stored
  *                              exactly, and are not part of max, min, and max |x|. Exception: with
- *                              fz_options::strict 0, this is not guaranteed. Default: infinity
+ *                              fz_options::strict 0, neither is guaranteed. Default: infinity
  *   value_base         double  max - min (mode "noa") or max |x| (mode "prel"), if known in
  *                              advance; default 0: the call computes it from the array
  *   outlier_capacity   double  capacity of outlier lists, as a fraction of the number of elements;
@@ -453,7 +453,7 @@ typedef enum {
   FZ_PARAMETER_WORD = 3,
   /**
    * Names separated by +; set with fz_pipeline_set_string(). A name consists of letters, digits,
-   * _, -, and . characters. Fields of fz_parameter: `low` and `high` are the smallest and the
+   * underscores, hyphens, and periods. Fields of fz_parameter: `low` and `high` are the smallest and the
    * largest permitted number of names. `value` is the number of names in the pipeline.
    * `value_text` may be truncated.
    */
@@ -672,7 +672,7 @@ typedef struct {
    * - 0: checksums are neither written nor compared.
    *
    * Decoders check every length, offset, and index, with every value of this option. If checksums
-   * are not compared, decoders do not detect that a value changed to another possible value.
+   * are not compared, decoders do not detect every changed value.
    * fz_decompress_region() and fz_decompress_preview() do not use this option; their descriptions
    * state when they compare checksums.
    */
@@ -1382,34 +1382,30 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *                      max_memory_bytes are used.
  *   `decoder`          Out: the plan.
  *
- * The decoder has enough memory for this container, the opened container. For all containers of an
- * encoder, use fz_plan_decoder() instead. A stage output is any output of a stage, such as its
+ * The container is called the opened container. The decoder has enough memory for it. For all
+ * containers of an encoder, use fz_plan_decoder() instead. A stage output is any output of a stage, such as its
  * codes or an outlier list. The decoder is guaranteed to restore these containers of the same form
  * (fz_container), element type, and shape:
  * - the opened container;
  * - each container of the same pipeline and parameters, if every stage output is at most as long as
- *   in the opened container. The value range and the tuned parameters may differ, because an
- *   encoder computes these numbers from the array;
+ *   in the opened container. The value range may differ, and also parameters that an encoder
+ *   computes from the array;
  * - each container that stores its array uncompressed.
  *
- * Containers that are not in this list:
+ * For any other container, fz_decompress_async() reports FZ_NOT_A_CONTAINER if the container has the
+ * other form, and FZ_PLAN_MISMATCH if it has the form of the opened container.
  *
- *   form      container                  fz_decompress_async()   fz_decompress()
- *                                        reports
- *   the same  all                        FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
- *   another   in the list, apart from    FZ_NOT_A_CONTAINER      restores the container
- *             the form
- *   another   in the list, apart from    FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
- *             the form and longer stage                          container
- *             outputs
- *   another   all others                 FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
+ * fz_decompress() with this decoder ignores the form: it also restores containers of the other form
+ * that satisfy all other conditions of the list. For the remaining containers, it returns
+ * FZ_PLAN_MISMATCH. Exception: if the container has the other form and longer stage outputs, the
+ * call may restore it instead.
  *
  * A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
  * other programs. Only the host reads foreign headers:
- * - If the opened container has a foreign header, fz_decompress_async() with the decoder returns
- *   FZ_UNSUPPORTED.
- * - If only another container has a foreign header, fz_decompress_async() reports FZ_PLAN_MISMATCH
- *   for this container.
+ * - If the opened container has a foreign header, every call of fz_decompress_async() with the
+ *   decoder returns FZ_UNSUPPORTED.
+ * - If the opened container has no foreign header, fz_decompress_async() reports FZ_PLAN_MISMATCH
+ *   for each container with a foreign header.
  * - Foreign headers do not affect fz_decompress().
  *
  * Returns:
@@ -1605,14 +1601,15 @@ int32_t fz_compress(const fz_plan *plan,
  *
  * A call on a GPU reads the header, compares the checksums, and decodes on the device. If the
  * container is in device memory, a call without a plan copies the header to the host, and a call
- * with a plan copies nothing. In two cases, with or without a plan, the call then copies the
- * whole container to the host, which checks the header and the checksums:
- * - The header is a foreign header (see fz_plan_open()), which the device cannot read.
+ * with a plan copies nothing. Two cases differ, with or without a plan:
+ * - The header is a foreign header (see fz_plan_open()). The device cannot read it.
  * - The device reports a failure.
  *
- * If a check on the host fails, the call returns the status of this check. Otherwise, the device
- * decodes the container with the header that the host has read. The call returns the status of
- * this decoding, not that of an earlier failure on the device.
+ * In these two cases, the call performs the following steps:
+ * 1. It copies the whole container to the host, which checks the header and the checksums. If a
+ *    check fails, the call returns the status of this check.
+ * 2. The device decodes the container with the header that the host has read. The call returns the
+ *    status of this step.
  *
  * On failure the contents of `dst` are undefined.
  *
@@ -2074,10 +2071,10 @@ int32_t fz_compress_async(const fz_plan *plan,
  * capacity; the workspace; `dst`; `*result`.
  *
  * If options->checksum is not 0, the device compares the checksums of the container. If no
- * checksums are compared, the device detects only impossible values. If a code, an exact value, or
- * an error bound has changed to another possible value, the status is then FZ_OK, and the restored
- * values are wrong. If bytes may change in storage or in transit, compress with options->checksum
- * 2; changed values then result in FZ_CHECKSUM.
+ * checksums are compared, the device detects only impossible values. In this case, the status is
+ * FZ_OK and the restored values are wrong if a code, an exact value, or an error bound has changed
+ * to another possible value. If bytes may change in storage or in transit, compress with
+ * options->checksum 2. Changed values then result in FZ_CHECKSUM.
  *
  * If the status in `*result` is FZ_OK, fz_decompress() restores the same values, on the CPU and on
  * a GPU. For a damaged container, the two functions may report different failures.
@@ -2756,7 +2753,7 @@ void fz_series_writer_free(fz_series_writer *writer);
  * The call allocates fz_max_compressed_bytes() in addition to the workspace.
  *
  * If the call fails, the file has the steps that it had before. The call then writes the index of
- * these steps again. If the disk rejects this index too, later calls with the writer fail with
+ * these steps again. If the disk rejects this index, later calls with the writer fail with
  * FZ_FILE. To restore the index, close this writer, and open the file with a new writer.
  *
  * Returns:

@@ -96,14 +96,15 @@ pub unsafe extern "C" fn fz_compress(
 ///
 /// A call on a GPU reads the header, compares the checksums, and decodes on the device. If the
 /// container is in device memory, a call without a plan copies the header to the host, and a call
-/// with a plan copies nothing. In two cases, with or without a plan, the call then copies the
-/// whole container to the host, which checks the header and the checksums:
-/// - The header is a foreign header (see fz_plan_open()), which the device cannot read.
+/// with a plan copies nothing. Two cases differ, with or without a plan:
+/// - The header is a foreign header (see fz_plan_open()). The device cannot read it.
 /// - The device reports a failure.
 ///
-/// If a check on the host fails, the call returns the status of this check. Otherwise, the device
-/// decodes the container with the header that the host has read. The call returns the status of
-/// this decoding, not that of an earlier failure on the device.
+/// In these two cases, the call performs the following steps:
+/// 1. It copies the whole container to the host, which checks the header and the checksums. If a
+///    check fails, the call returns the status of this check.
+/// 2. The device decodes the container with the header that the host has read. The call returns the
+///    status of this step.
 ///
 /// On failure the contents of `dst` are undefined.
 ///

@@ -142,34 +142,30 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///                      max_memory_bytes are used.
 ///   `decoder`          Out: the plan.
 ///
-/// The decoder has enough memory for this container, the opened container. For all containers of an
-/// encoder, use fz_plan_decoder() instead. A stage output is any output of a stage, such as its
+/// The container is called the opened container. The decoder has enough memory for it. For all
+/// containers of an encoder, use fz_plan_decoder() instead. A stage output is any output of a stage, such as its
 /// codes or an outlier list. The decoder is guaranteed to restore these containers of the same form
 /// (fz_container), element type, and shape:
 /// - the opened container;
 /// - each container of the same pipeline and parameters, if every stage output is at most as long as
-///   in the opened container. The value range and the tuned parameters may differ, because an
-///   encoder computes these numbers from the array;
+///   in the opened container. The value range may differ, and also parameters that an encoder
+///   computes from the array;
 /// - each container that stores its array uncompressed.
 ///
-/// Containers that are not in this list:
+/// For any other container, fz_decompress_async() reports FZ_NOT_A_CONTAINER if the container has the
+/// other form, and FZ_PLAN_MISMATCH if it has the form of the opened container.
 ///
-///   form      container                  fz_decompress_async()   fz_decompress()
-///                                        reports
-///   the same  all                        FZ_PLAN_MISMATCH        FZ_PLAN_MISMATCH
-///   another   in the list, apart from    FZ_NOT_A_CONTAINER      restores the container
-///             the form
-///   another   in the list, apart from    FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH, or restores the
-///             the form and longer stage                          container
-///             outputs
-///   another   all others                 FZ_NOT_A_CONTAINER      FZ_PLAN_MISMATCH
+/// fz_decompress() with this decoder ignores the form: it also restores containers of the other form
+/// that satisfy all other conditions of the list. For the remaining containers, it returns
+/// FZ_PLAN_MISMATCH. Exception: if the container has the other form and longer stage outputs, the
+/// call may restore it instead.
 ///
 /// A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
 /// other programs. Only the host reads foreign headers:
-/// - If the opened container has a foreign header, fz_decompress_async() with the decoder returns
-///   FZ_UNSUPPORTED.
-/// - If only another container has a foreign header, fz_decompress_async() reports FZ_PLAN_MISMATCH
-///   for this container.
+/// - If the opened container has a foreign header, every call of fz_decompress_async() with the
+///   decoder returns FZ_UNSUPPORTED.
+/// - If the opened container has no foreign header, fz_decompress_async() reports FZ_PLAN_MISMATCH
+///   for each container with a foreign header.
 /// - Foreign headers do not affect fz_decompress().
 ///
 /// Returns:

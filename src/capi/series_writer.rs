@@ -95,7 +95,7 @@ pub unsafe extern "C" fn fz_series_writer_free(writer: *mut fz_series_writer) {
 /// The call allocates fz_max_compressed_bytes() in addition to the workspace.
 ///
 /// If the call fails, the file has the steps that it had before. The call then writes the index of
-/// these steps again. If the disk rejects this index too, later calls with the writer fail with
+/// these steps again. If the disk rejects this index, later calls with the writer fail with
 /// FZ_FILE. To restore the index, close this writer, and open the file with a new writer.
 ///
 /// Returns:

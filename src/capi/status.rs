@@ -191,7 +191,7 @@ pub enum fz_parameter_kind {
     /// One of a set of words; set with fz_pipeline_set_string().
     FZ_PARAMETER_WORD = 3,
     /// Names separated by +; set with fz_pipeline_set_string(). A name consists of letters, digits,
-    /// _, -, and . characters. Fields of fz_parameter: `low` and `high` are the smallest and the
+    /// underscores, hyphens, and periods. Fields of fz_parameter: `low` and `high` are the smallest and the
     /// largest permitted number of names. `value` is the number of names in the pipeline.
     /// `value_text` may be truncated.
     FZ_PARAMETER_NAMES = 4,

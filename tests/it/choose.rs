@@ -155,19 +155,16 @@ fn choices_come_near_the_best_preset() {
         Sample::of(DType::F32, &[500, 400], noise.iter().copied()),
     ];
     for sample in &all {
+        let bytes = |p: &fzgm::Pipeline| {
+            compress(p, &sample.array, &Options::default(), &sample.bytes).unwrap().len()
+        };
+        let of = |name, mode, bound| bytes(&preset_within(name, sample.array.dtype(), mode, bound).unwrap());
+        let exact = of("exact", "lossless", 0.0);
         for bound in [1e-2, 1e-3, 1e-5] {
-            let bytes = |p: &fzgm::Pipeline| {
-                compress(p, &sample.array, &Options::default(), &sample.bytes).unwrap().len()
-            };
-            for (goal, presets) in [
-                (Goal::Balanced, &["fast", "fz", "cusz", "exact"][..]),
-                (Goal::Ratio, &["fast", "fz", "cusz", "high", "exact"][..]),
-            ] {
-                let of = |name: &&str| {
-                    let (mode, bound) = if *name == "exact" { ("lossless", 0.0) } else { ("noa", bound) };
-                    bytes(&preset_within(name, sample.array.dtype(), mode, bound).unwrap())
-                };
-                let best = presets.iter().map(of).min().unwrap();
+            let balanced = ["fast", "fz", "cusz"].map(|name| of(name, "noa", bound)).into_iter().min();
+            let balanced = exact.min(balanced.unwrap());
+            let highest = balanced.min(of("high", "noa", bound));
+            for (goal, best) in [(Goal::Balanced, balanced), (Goal::Ratio, highest)] {
                 let choice = chosen(sample, goal, Aim::Bound("noa", bound));
                 let own = bytes(&choice.pipeline);
                 assert!(
