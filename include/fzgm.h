@@ -1383,17 +1383,17 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *   `decoder`          Out: the plan.
  *
  * The container is called the opened container. The decoder has enough memory for it. For all
- * containers of an encoder, use fz_plan_decoder() instead. A stage output is any output of a stage, such as its
- * codes or an outlier list. The decoder is guaranteed to restore these containers of the same form
- * (fz_container), element type, and shape:
+ * containers of an encoder, use fz_plan_decoder() instead. A stage output is any output of a stage,
+ * such as its codes or an outlier list. The decoder is guaranteed to restore these containers of the
+ * same form (fz_container), element type, and shape:
  * - the opened container;
  * - each container of the same pipeline and parameters, if every stage output is at most as long as
  *   in the opened container. The value range may differ, and also parameters that an encoder
  *   computes from the array;
  * - each container that stores its array uncompressed.
  *
- * For any other container, fz_decompress_async() reports FZ_NOT_A_CONTAINER if the container has the
- * other form, and FZ_PLAN_MISMATCH if it has the form of the opened container.
+ * For any other container, fz_decompress_async() reports FZ_NOT_A_CONTAINER if the container has
+ * the other form, and FZ_PLAN_MISMATCH if it has the form of the opened container.
  *
  * fz_decompress() with this decoder ignores the form: it also restores containers of the other form
  * that satisfy all other conditions of the list. For the remaining containers, it returns
