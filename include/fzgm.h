@@ -63,7 +63,8 @@
  *                              TOML text, the default of stage quantizer is "rel"
  *   outlier_threshold  double  values of this magnitude or above, such as fill values, are stored
  *                              exactly, and are not part of max, min, and max |x|. Exception: with
- *                              fz_options::strict 0, neither is guaranteed. Default: infinity
+ *                              fz_options::strict 0, neither storage nor range is guaranteed. Default:
+ *                              infinity
  *   value_base         double  max - min (mode "noa") or max |x| (mode "prel"), if known in
  *                              advance; default 0: the call computes it from the array
  *   outlier_capacity   double  capacity of outlier lists, as a fraction of the number of elements;
@@ -454,7 +455,8 @@ typedef enum {
   /**
    * Names separated by +; set with fz_pipeline_set_string(). A name consists of letters, digits,
    * underscores, hyphens, and periods. Fields of fz_parameter: `low` and `high` are the smallest and the
-   * largest permitted number of names. `value` is the number of names in the pipeline.
+   * largest permitted number of names. `value` is the number of names of this parameter in the
+   * pipeline.
    * `value_text` may be truncated.
    */
   FZ_PARAMETER_NAMES = 4,
@@ -699,8 +701,8 @@ typedef struct {
    * - 0 (default): the bound of a call is a fraction of the value base of its array.
    * - 1: the workspace of an encoder keeps a value base from call to call. Let V be the value
    *   base of the array of a call. If the kept base is from 0.8 V to V, the bound is a fraction
-   *   of the kept base. Otherwise, it is a fraction of V. In both cases, the workspace then keeps
-   *   63/64 of V. The bound is never larger than the bound with previous_base 0. The container
+   *   of the kept base. Otherwise, it is a fraction of V. In both cases, the workspace then replaces
+   *   the kept base by 63/64 of V. The bound is never larger than the bound with previous_base 0. The container
    *   also depends on the earlier calls with the workspace. On a GPU, calls with preset "pfpl" are
    *   faster.
    *
@@ -1396,9 +1398,8 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  * the other form, and FZ_PLAN_MISMATCH if it has the form of the opened container.
  *
  * fz_decompress() with this decoder ignores the form: it also restores containers of the other form
- * that satisfy all other conditions of the list. For the remaining containers, it returns
- * FZ_PLAN_MISMATCH. Exception: if the container has the other form and longer stage outputs, the
- * call may restore it instead.
+ * that satisfy all other conditions of the list. It rejects the remaining containers with
+ * FZ_PLAN_MISMATCH, but may restore those of the other form whose stage outputs are longer.
  *
  * A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
  * other programs. Only the host reads foreign headers:
@@ -1492,7 +1493,7 @@ FZ_NODISCARD int32_t fz_workspace_new(const fz_plan *plan, fz_workspace **worksp
  *
  * Two cases require more memory, in addition to this sum:
  * - Stage "multilevel" (preset "high") usually allocates about 7 times the array size. Stage "exact"
- *   (preset "exact") usually allocates about 12 bytes for each element and 4 times the array size.
+ *   (preset "exact") usually allocates about 4 times the array size plus 12 bytes for each element.
  *   These are estimates: no upper limit is guaranteed.
  * - If the outlier lists of a workspace from fz_workspace_new() are full, the call allocates a
  *   second workspace with larger lists. If lists of another stage are then full, the call allocates
@@ -1601,11 +1602,11 @@ int32_t fz_compress(const fz_plan *plan,
  *
  * A call on a GPU reads the header, compares the checksums, and decodes on the device. If the
  * container is in device memory, a call without a plan copies the header to the host, and a call
- * with a plan copies nothing. Two cases differ, with or without a plan:
+ * with a plan copies nothing. In two cases, with or without a plan, the call does more:
  * - The header is a foreign header (see fz_plan_open()). The device cannot read it.
  * - The device reports a failure.
  *
- * In these two cases, the call performs the following steps:
+ * In these cases, the call performs the following steps:
  * 1. It copies the whole container to the host, which checks the header and the checksums. If a
  *    check fails, the call returns the status of this check.
  * 2. The device decodes the container with the header that the host has read. The call returns the
@@ -1886,7 +1887,7 @@ int32_t fz_find_fill_value(int32_t dtype,
  * - A target: FZ_GOAL_RATIO returns preset "high". The other goals return preset "fast".
  *
  * A call that tries pipelines compresses a part of the sample with each of them. It then compresses
- * the whole sample with those pipelines whose result for the part is near the shortest one. It
+ * the whole sample with those pipelines that made the part nearly as short as the best one. It
  * compares them in order of speed: a slower pipeline replaces a faster one only if it makes the
  * sample more than 2 % shorter.
  *
@@ -2071,10 +2072,10 @@ int32_t fz_compress_async(const fz_plan *plan,
  * capacity; the workspace; `dst`; `*result`.
  *
  * If options->checksum is not 0, the device compares the checksums of the container. If no
- * checksums are compared, the device detects only impossible values. In this case, the status is
- * FZ_OK and the restored values are wrong if a code, an exact value, or an error bound has changed
- * to another possible value. If bytes may change in storage or in transit, compress with
- * options->checksum 2. Changed values then result in FZ_CHECKSUM.
+ * checksums are compared, the device detects only impossible values. If a code, an exact
+ * value, or an error bound has changed to another possible value, the device does not detect this:
+ * the status is FZ_OK, and the restored values are wrong. If bytes may change in storage or in
+ * transit, compress with options->checksum 2. Changed values then result in FZ_CHECKSUM.
  *
  * If the status in `*result` is FZ_OK, fz_decompress() restores the same values, on the CPU and on
  * a GPU. For a damaged container, the two functions may report different failures.

@@ -100,7 +100,7 @@ pub struct fz_choice {
 /// - A target: FZ_GOAL_RATIO returns preset "high". The other goals return preset "fast".
 ///
 /// A call that tries pipelines compresses a part of the sample with each of them. It then compresses
-/// the whole sample with those pipelines whose result for the part is near the shortest one. It
+/// the whole sample with those pipelines that made the part nearly as short as the best one. It
 /// compares them in order of speed: a slower pipeline replaces a faster one only if it makes the
 /// sample more than 2 % shorter.
 ///

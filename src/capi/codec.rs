@@ -96,11 +96,11 @@ pub unsafe extern "C" fn fz_compress(
 ///
 /// A call on a GPU reads the header, compares the checksums, and decodes on the device. If the
 /// container is in device memory, a call without a plan copies the header to the host, and a call
-/// with a plan copies nothing. Two cases differ, with or without a plan:
+/// with a plan copies nothing. In two cases, with or without a plan, the call does more:
 /// - The header is a foreign header (see fz_plan_open()). The device cannot read it.
 /// - The device reports a failure.
 ///
-/// In these two cases, the call performs the following steps:
+/// In these cases, the call performs the following steps:
 /// 1. It copies the whole container to the host, which checks the header and the checksums. If a
 ///    check fails, the call returns the status of this check.
 /// 2. The device decodes the container with the header that the host has read. The call returns the

@@ -278,10 +278,10 @@ pub unsafe extern "C" fn fz_compress_async(
 /// capacity; the workspace; `dst`; `*result`.
 ///
 /// If options->checksum is not 0, the device compares the checksums of the container. If no
-/// checksums are compared, the device detects only impossible values. In this case, the status is
-/// FZ_OK and the restored values are wrong if a code, an exact value, or an error bound has changed
-/// to another possible value. If bytes may change in storage or in transit, compress with
-/// options->checksum 2. Changed values then result in FZ_CHECKSUM.
+/// checksums are compared, the device detects only impossible values. If a code, an exact
+/// value, or an error bound has changed to another possible value, the device does not detect this:
+/// the status is FZ_OK, and the restored values are wrong. If bytes may change in storage or in
+/// transit, compress with options->checksum 2. Changed values then result in FZ_CHECKSUM.
 ///
 /// If the status in `*result` is FZ_OK, fz_decompress() restores the same values, on the CPU and on
 /// a GPU. For a damaged container, the two functions may report different failures.

@@ -61,8 +61,8 @@ pub struct fz_options {
     /// - 0 (default): the bound of a call is a fraction of the value base of its array.
     /// - 1: the workspace of an encoder keeps a value base from call to call. Let V be the value
     ///   base of the array of a call. If the kept base is from 0.8 V to V, the bound is a fraction
-    ///   of the kept base. Otherwise, it is a fraction of V. In both cases, the workspace then keeps
-    ///   63/64 of V. The bound is never larger than the bound with previous_base 0. The container
+    ///   of the kept base. Otherwise, it is a fraction of V. In both cases, the workspace then replaces
+    ///   the kept base by 63/64 of V. The bound is never larger than the bound with previous_base 0. The container
     ///   also depends on the earlier calls with the workspace. On a GPU, calls with preset "pfpl" are
     ///   faster.
     ///

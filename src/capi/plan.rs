@@ -156,9 +156,8 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 /// the other form, and FZ_PLAN_MISMATCH if it has the form of the opened container.
 ///
 /// fz_decompress() with this decoder ignores the form: it also restores containers of the other form
-/// that satisfy all other conditions of the list. For the remaining containers, it returns
-/// FZ_PLAN_MISMATCH. Exception: if the container has the other form and longer stage outputs, the
-/// call may restore it instead.
+/// that satisfy all other conditions of the list. It rejects the remaining containers with
+/// FZ_PLAN_MISMATCH, but may restore those of the other form whose stage outputs are longer.
 ///
 /// A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
 /// other programs. Only the host reads foreign headers:

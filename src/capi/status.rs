@@ -192,7 +192,8 @@ pub enum fz_parameter_kind {
     FZ_PARAMETER_WORD = 3,
     /// Names separated by +; set with fz_pipeline_set_string(). A name consists of letters, digits,
     /// underscores, hyphens, and periods. Fields of fz_parameter: `low` and `high` are the smallest and the
-    /// largest permitted number of names. `value` is the number of names in the pipeline.
+    /// largest permitted number of names. `value` is the number of names of this parameter in the
+    /// pipeline.
     /// `value_text` may be truncated.
     FZ_PARAMETER_NAMES = 4,
 }

@@ -162,7 +162,7 @@ pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut 
 ///
 /// Two cases require more memory, in addition to this sum:
 /// - Stage "multilevel" (preset "high") usually allocates about 7 times the array size. Stage "exact"
-///   (preset "exact") usually allocates about 12 bytes for each element and 4 times the array size.
+///   (preset "exact") usually allocates about 4 times the array size plus 12 bytes for each element.
 ///   These are estimates: no upper limit is guaranteed.
 /// - If the outlier lists of a workspace from fz_workspace_new() are full, the call allocates a
 ///   second workspace with larger lists. If lists of another stage are then full, the call allocates
