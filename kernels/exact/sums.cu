@@ -116,7 +116,7 @@ template <class W, uint32_t N> struct RowSums {
   W* to;
   const uint64_t* sums_before;
   Map<W> map;
-  // Whether sums are elements, which have addresses for one store each.
+  // `is_last`: the sums are the elements of the array. `whole`: N elements can be stored at once, because their addresses are aligned.
   bool is_last, whole;
   const multilevel::Target<W>& target;
   uint32_t width, steps, apart;

@@ -85,27 +85,6 @@ fn small_volumes_have_the_bytes_of_a_single_call() {
     }
 }
 
-/// Compares the results of the batch with those of single calls; returns the number of failures.
-fn compare_with_single_calls(fixture: &mut Fixture) -> u32 {
-    fixture.decompress();
-    fixture.stream.wait();
-    let results = fixture.results(1);
-    let mut failures = 0;
-    for (i, decoder) in fixture.decoders.plans().iter().enumerate() {
-        let (dst, result) = (Block::new(fixture.restored[i].bytes), Block::new(24));
-        let (from, to) = (&fixture.containers[i], result.slice(0, 24).address);
-        let (from, into) = (from.slice(0, from.bytes), dst.slice(0, dst.bytes));
-        let mut ws = decoder.workspace().unwrap();
-        unsafe { decoder.decompress_async(&mut ws, from, into, to, fixture.stream.raw()) }.unwrap();
-        fixture.stream.wait();
-        let single = result.result();
-        assert_eq!((results[i].status, results[i].bytes), (single.status, single.bytes), "array {i}");
-        assert!(single.status != 0 || fixture.restored[i].get() == dst.get(), "array {i}");
-        failures += u32::from(single.status != 0);
-    }
-    failures
-}
-
 /// Containers of an array in each field, and their lengths.
 fn compressed(fixture: &mut Fixture, seed: usize) -> Vec<Vec<u8>> {
     fill(fixture, seed);
@@ -135,7 +114,7 @@ fn damaged_streams_of_small_volumes_end_as_in_single_calls() {
             }
             block.put(0, &container);
         }
-        failures += compare_with_single_calls(&mut fixture);
+        failures += fixture.compare_with_single_calls();
     }
     assert!(failures > 10, "{failures} containers fail");
 }
@@ -179,7 +158,7 @@ fn streams_of_other_encoders_end_as_in_single_calls() {
                 }
                 block.put(0, &container);
             }
-            compare_with_single_calls(&mut fixture);
+            fixture.compare_with_single_calls();
         }
     }
     assert!(longer > 10 && moved > 10, "{longer} and {moved} changes");
