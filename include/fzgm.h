@@ -62,9 +62,9 @@
  *                              Default: "noa" in lossy presets, "abs" in stages. Exception: in
  *                              TOML text, the default of stage quantizer is "rel"
  *   outlier_threshold  double  values of this magnitude or above, such as fill values, are stored
- *                              exactly, and are not part of max, min, and max |x|. Exception: with
- *                              fz_options::strict 0, neither storage nor range is guaranteed. Default:
- *                              infinity
+ *                              exactly, and are not part of max, min, and max |x|. If
+ *                              fz_options::strict is 0, neither of these two properties is
+ *                              guaranteed. Default: infinity
  *   value_base         double  max - min (mode "noa") or max |x| (mode "prel"), if known in
  *                              advance; default 0: the call computes it from the array
  *   outlier_capacity   double  capacity of outlier lists, as a fraction of the number of elements;
@@ -1397,9 +1397,11 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  * For any other container, fz_decompress_async() reports FZ_NOT_A_CONTAINER if the container has
  * the other form, and FZ_PLAN_MISMATCH if it has the form of the opened container.
  *
- * fz_decompress() with this decoder ignores the form: it also restores containers of the other form
- * that satisfy all other conditions of the list. It rejects the remaining containers with
- * FZ_PLAN_MISMATCH, but may restore those of the other form whose stage outputs are longer.
+ * fz_decompress() with this decoder accepts both forms:
+ * - a container that is in the list above, apart from its form, is restored;
+ * - a container that has the other form, and that only a longer stage output keeps out of the list,
+ *   is restored or rejected with FZ_PLAN_MISMATCH;
+ * - any other container is rejected with FZ_PLAN_MISMATCH.
  *
  * A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
  * other programs. Only the host reads foreign headers:

@@ -155,9 +155,11 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 /// For any other container, fz_decompress_async() reports FZ_NOT_A_CONTAINER if the container has
 /// the other form, and FZ_PLAN_MISMATCH if it has the form of the opened container.
 ///
-/// fz_decompress() with this decoder ignores the form: it also restores containers of the other form
-/// that satisfy all other conditions of the list. It rejects the remaining containers with
-/// FZ_PLAN_MISMATCH, but may restore those of the other form whose stage outputs are longer.
+/// fz_decompress() with this decoder accepts both forms:
+/// - a container that is in the list above, apart from its form, is restored;
+/// - a container that has the other form, and that only a longer stage output keeps out of the list,
+///   is restored or rejected with FZ_PLAN_MISMATCH;
+/// - any other container is rejected with FZ_PLAN_MISMATCH.
 ///
 /// A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
 /// other programs. Only the host reads foreign headers:
