@@ -144,22 +144,22 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///
 /// The container is called the opened container. The decoder has enough memory for it. For all
 /// containers of an encoder, use fz_plan_decoder() instead. A stage output is any output of a stage,
-/// such as its codes or an outlier list. The decoder is guaranteed to restore these containers of the
-/// same form (fz_container), element type, and shape:
+/// such as its codes or an outlier list. A container fits the decoder if it has the element type and
+/// shape of the opened container, and is one of these containers:
 /// - the opened container;
-/// - each container of the same pipeline and parameters, if every stage output is at most as long as
-///   in the opened container. The value range may differ, and also parameters that an encoder
-///   computes from the array;
-/// - each container that stores its array uncompressed.
+/// - a container of the same pipeline and parameters, if every stage output is at most as long as in
+///   the opened container. The value range may differ, and also parameters that an encoder computes
+///   from the array;
+/// - a container that stores its array uncompressed.
 ///
-/// For any other container, fz_decompress_async() reports FZ_NOT_A_CONTAINER if the container has
-/// the other form, and FZ_PLAN_MISMATCH if it has the form of the opened container.
-///
-/// fz_decompress() with this decoder accepts both forms:
-/// - a container that is in the list above, apart from its form, is restored;
-/// - a container that has the other form, and that only a longer stage output keeps out of the list,
-///   is restored or rejected with FZ_PLAN_MISMATCH;
-/// - any other container is rejected with FZ_PLAN_MISMATCH.
+/// The form of a container is FZM file or compact frame (fz_container). Results:
+/// - The container fits, and has the form of the opened container: it is restored.
+/// - The container fits, and has the other form: fz_decompress_async() reports FZ_NOT_A_CONTAINER, and
+///   fz_decompress() restores it.
+/// - The container does not fit, and has the form of the opened container: both functions report
+///   FZ_PLAN_MISMATCH.
+/// - The container does not fit, and has the other form: fz_decompress_async() reports
+///   FZ_NOT_A_CONTAINER. fz_decompress() returns FZ_PLAN_MISMATCH, or restores the container correctly.
 ///
 /// A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
 /// other programs. Only the host reads foreign headers:
