@@ -268,6 +268,9 @@ pub fn coders() -> Vec<(String, Vec<Case>)> {
     for (name, dtype) in [("fast", DType::F32), ("fast 3d", DType::F32), ("fast f64", DType::F64)] {
         all.push((name.into(), preset("fast", dtype).unwrap(), dtype));
     }
+    for (name, dtype) in [("exact", DType::F32), ("exact f64", DType::F64), ("exact i16", DType::I16)] {
+        all.push((name.into(), preset("exact", dtype).unwrap(), dtype));
+    }
     let contents = [Content::Walk, Content::Sparse, Content::Specials, Content::Constant];
     let cases = |name: &str, pipeline: &Pipeline, dtype: DType| {
         let mut cases = vec![];
