@@ -33,8 +33,8 @@ pub struct fz_result {
     /// failure 0.
     pub bytes: u64,
     /// - FZ_DST_TOO_SMALL: required capacity of `dst` in bytes.
-    /// - FZ_OUTLIER_CAPACITY: number of outliers of the stage. Set outlier_capacity to slightly
-    ///   more than `needed` / number of elements.
+    /// - FZ_OUTLIER_CAPACITY: number of outliers of the stage. Let q be `needed` / number of elements.
+    ///   Set outlier_capacity to slightly more than q, or to 1 if q is 1 or more.
     /// - FZ_INVALID_ARGUMENT: largest element in the input of stage huffman or bitpack, as an
     ///   unsigned integer; see fz_pipeline_finalize(). In a result of fz_compress_batch(): 0.
     /// - All other statuses: 0.
