@@ -19,7 +19,7 @@ import os
 import struct
 import sys
 from fractions import Fraction
-from typing import Any, Callable
+from typing import Any, Callable, NoReturn
 
 FILTER_ID = 32770  # H5Z_FILTER_FZGM of fzgm_hdf5.h
 
@@ -72,6 +72,7 @@ def filter(
     data: Any = None,
     fill_value: float | None = None,
     preset: str | None = None,
+    **unknown: NoReturn,  # type checkers reject unknown names before the program runs
 ) -> dict[str, Any]:
     """Returns keyword arguments for ``create_dataset`` of h5py, which are also an encoding of xarray with engine h5netcdf.
 
@@ -91,6 +92,11 @@ def filter(
     """
     if wrong:
         raise Error(f"{shown(wrong[0])} is given without a name; expected abs={shown(wrong[0])}, rel=… or noa=…")
+    if unknown:
+        raise Error(
+            f"{next(iter(unknown))} is not an argument of filter; expected abs, rel, or noa for the bound, and preset. "
+            "Pass the fill value to create_dataset as fillvalue, or to xarray as _FillValue"
+        )
     given = [name for name, bound in (("abs", abs), ("rel", rel), ("noa", noa)) if bound is not None]
     if len(given) > 1:
         raise Error(f"{' and '.join(given)} are given; expected one of them")
@@ -246,10 +252,33 @@ def describe(dataset: Any) -> str:
     if not own:
         others = ", ".join(f"{name.decode(errors='replace')} ({number})" for number, _, _, name in found)
         return f"not compressed by fzgm; {'its filters are ' + others if found else 'it has no filters'}"
+    text = describe_words(own[0])
+    if "; the fill value" not in text and _has_exact_fill(dataset, create, own[0]):
+        text += f"; the fill value {dataset.fillvalue:g} is exact"
     stored, full = dataset.id.get_storage_size(), math.prod(dataset.shape) * dataset.dtype.itemsize
     ratio = f"ratio {full / stored:.2f} ({full} bytes in {stored})" if stored else "no chunk is written"
     raw = sum(1 for k in range(dataset.id.get_num_chunks()) if dataset.id.get_chunk_info(k).filter_mask) if stored else 0
-    return f"{describe_words(own[0])}; {ratio}" + (f"; {raw} chunks are stored without the filter" if raw else "")
+    return f"{text}; {ratio}" + (f"; {raw} chunks are stored without the filter" if raw else "")
+
+
+def _has_exact_fill(dataset: Any, create: Any, cd: Any) -> bool:
+    """True if the user has set a fill value, and the cd_values of a dataset with a bound show that it is restored bit for bit."""
+    import h5py
+
+    cd = list(cd)
+    if len(cd) < 12 or cd[4] >> 16 != _MAGIC or create.fill_value_defined() != h5py.h5d.FILL_VALUE_USER_DEFINED:
+        return False
+    bound, threshold = _double(cd, 7), _double(cd, 9)
+    if bound == 0:
+        return False
+    fill = float(dataset.fillvalue)
+    if cd[4] & 0xFFFF == _FILL_VERSION or not math.isfinite(fill) or abs(fill) >= threshold:
+        return True
+    # Without a threshold, exact values are multiples of the step, and values above the largest multiple that has a code.
+    if fill == 0 or cd[0] != MODES["abs"]:
+        return fill == 0 and (cd[0] == MODES["rel"] or math.copysign(1, fill) > 0)
+    steps = abs(fill) / (2 * bound)
+    return steps >= 2**21 or bool(dataset.dtype.type(round(steps) * 2 * bound) == abs(fill))
 
 
 def _double(cd: list[int], at: int) -> float:
@@ -257,16 +286,19 @@ def _double(cd: list[int], at: int) -> float:
 
 
 def plugin_folder() -> str:
-    """Returns the directory of the plugin: FZGM_HDF5_PLUGIN, that of this file, or the plugin directory of the same installation."""
+    """Returns the directory of the plugin: FZGM_HDF5_PLUGIN, or the first of these that contains the plugin: the directory of this file, the plugin
+    directory of the same installation, and the directories in HDF5_PLUGIN_PATH."""
     here = os.path.dirname(os.path.abspath(__file__))
     prefix = os.path.join(here, "..", "..", "..")
     folders = [here, *glob.glob(os.path.join(prefix, "lib*", "fzgm", "hdf5")), *glob.glob(os.path.join(prefix, "lib", "*", "fzgm", "hdf5"))]
+    folders += [folder for folder in os.environ.get("HDF5_PLUGIN_PATH", "").split(os.pathsep) if folder]
+    remedy = "set FZGM_HDF5_PLUGIN to its directory, or add its directory to HDF5_PLUGIN_PATH"
     if "FZGM_HDF5_PLUGIN" in os.environ:
-        folders = [os.environ["FZGM_HDF5_PLUGIN"]]
+        folders, remedy = [os.environ["FZGM_HDF5_PLUGIN"]], "set FZGM_HDF5_PLUGIN to its directory, or unset FZGM_HDF5_PLUGIN"
     for folder in folders:
         if os.path.exists(os.path.join(folder, "libh5fzgm.so")):
             return os.path.normpath(folder)
-    raise FileNotFoundError(f"there is no libh5fzgm.so in {', '.join(folders)}; set FZGM_HDF5_PLUGIN to its directory")
+    raise FileNotFoundError(f"there is no libh5fzgm.so in {', '.join(folders)}; {remedy}")
 
 
 def load() -> None:
@@ -274,6 +306,18 @@ def load() -> None:
     import h5py
 
     h5py.h5pl.append(os.fsencode(plugin_folder()))
+
+
+def _describe_file(path: str, names: list[str]) -> None:
+    import h5py
+
+    with h5py.File(path) as file:
+        if not names:
+            file.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
+        for name in names:
+            if not isinstance(file.get(name), h5py.Dataset):
+                raise Error(f"{shown(name)} is not a dataset of this file; omit the name to describe all datasets")
+            print(f"{name}: {describe(file[name])}")
 
 
 def _main(arguments: list[str], program: str = "fzgm_hdf5") -> None:
@@ -286,14 +330,10 @@ def _main(arguments: list[str], program: str = "fzgm_hdf5") -> None:
         print(f"h5repack -f UD={FILTER_ID},0,{len(cd)},{','.join(map(str, cd))}")
         print(f'nccopy -F "VARIABLE,{FILTER_ID},{",".join(map(str, cd))}"')
     elif command == "describe" and rest:
-        import h5py
-
-        with h5py.File(rest[0]) as file:
-            names: list[str] = rest[1:]
-            if not names:
-                file.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
-            for name in names:
-                print(f"{name}: {describe(file[name])}")
+        try:
+            _describe_file(rest[0], rest[1:])
+        except (OSError, RuntimeError, ValueError) as error:
+            sys.exit(f"{program}: {rest[0]}: {' '.join(str(error).split())}")  # texts of HDF5 can contain line breaks
     else:
         sys.exit(f"usage: {program} words MODE [BOUND [PRESET]] | {program} describe FILE.h5 [NAME…]")
 

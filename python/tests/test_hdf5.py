@@ -84,8 +84,17 @@ def test_the_module_describes_files(tmp_path):
     assert said.startswith("group/t: abs 0.25, preset high; ratio ")
     said = subprocess.run([*run, "words", "abs", "1e-3"], check=True, capture_output=True, text=True).stdout
     assert said.startswith("h5repack -f UD=32770,0,4,1,3539053052,1062232653,3\n")
+    for file, name in ((tmp_path / "no.h5", "group/t"), (tmp_path / "x.h5", "no")):
+        wrong = subprocess.run([*run, "describe", file, name], capture_output=True, text=True)
+        assert wrong.returncode == 1 and wrong.stderr.startswith(f"fzgm.hdf5: {file}: ") and wrong.stderr.count("\n") == 1
     wrong = subprocess.run(run, capture_output=True, text=True)
     assert wrong.returncode == 1 and wrong.stderr.startswith("usage: fzgm.hdf5 ")
+
+
+def test_unknown_arguments_of_filter():
+    for unknown in ({"eb": 0.1}, {"abs": 0.1, "fillvalue": -999}):
+        with pytest.raises(fzgm.CallError, match="is not an argument of filter; expected abs, rel, or noa.*create_dataset as fillvalue"):
+            fzgm.hdf5.filter(**unknown)
 
 
 def test_description(tmp_path):
