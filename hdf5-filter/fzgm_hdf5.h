@@ -71,14 +71,14 @@ static inline herr_t H5Pset_fzgm(hid_t dcpl, unsigned mode, double bound) {
   return H5Pset_fzgm_preset(dcpl, mode, bound, preset);
 }
 
-/* Returns -1, with a text on the error stack, if a list has a fill value that FZGM_ABS and FZGM_REL store by other cd_values than 0. */
+/* Returns -1, with a text on the error stack, if the fill value of a list is set to a value other than 0, NaN, and infinity. */
 static inline herr_t fzgm_check_fill(const char *function, unsigned line, hid_t dcpl) {
   H5D_fill_value_t defined;
   double fill = 0;
   if (H5Pfill_value_defined(dcpl, &defined) < 0) return -1;
   if (defined != H5D_FILL_VALUE_USER_DEFINED) return 0;
   if (H5Pget_fill_value(dcpl, H5T_NATIVE_DOUBLE, &fill) < 0) return -1;
-  if (fill == 0 || !(fabs(fill) <= DBL_MAX)) return 0;
+  if (fill == 0 || !(fill >= -DBL_MAX && fill <= DBL_MAX)) return 0;
   return fzgm_rejected(function, line, "the fill value is not 0, NaN, or infinity; remove it, or link HDF5 as a shared library and call H5Pset_fzgm");
 }
 

@@ -18,6 +18,7 @@ import math
 import os
 import struct
 import sys
+import warnings
 from fractions import Fraction
 from typing import Any, Callable, NoReturn
 
@@ -124,9 +125,65 @@ def filter(
 fzgm = filter
 
 
-# Warns of undeclared fill values in a NumPy array. The package fzgm sets this function, because it contains the rule. Without the package, no array is
-# examined.
-look_for_fills: Callable[[Any], None] | None = None
+# Common fill values of the rule in docs/fill-values.md.
+_COMMON_FILLS = (
+    *(99, 99.9, 99.99, 999, 999.9, 999.99, 9999, 9999.9, 9999.99, 99999, 999999, 9999999, 99999999, 32767, 32768, 65535, 2147483647, 2147483648),
+    *(1e10, 1e12, 1e15, 1e16, 1e20, 9.99e20, 9.999e20, 1e30, 1e31, 1e32, 1e33, 1e34, 1e35, 9.96921e36, 9.969209968386869e36, 1e36, 1e37, 1e38),
+    *(float.fromhex("0x1.fffffep127"), sys.float_info.max),
+)
+
+
+def suspected_fill(array: Any) -> tuple[float, int] | None:
+    """Returns the suspected fill value of largest magnitude in an array of floats (docs/fill-values.md), and the count of its magnitude."""
+    import numpy as np
+
+    x = array[np.isfinite(array)].astype(array.dtype.newbyteorder("="), copy=False)
+    high, low = (float(x.max()), float(x.min())) if x.size else (0.0, 0.0)
+    most = max(high, -low)
+    value, count = (most if high == most else -most), int(np.count_nonzero(np.abs(x) == most))
+    below = x[np.abs(x) < math.ldexp(0.5, math.frexp(most)[1])]  # values of smaller binades
+    with np.errstate(over="ignore"):
+        common = value == -1 or any(most == float(np.float32(fill)) or x.dtype.itemsize == 8 and most == fill for fill in _COMMON_FILLS)
+    if common and 2 <= count == x.size - below.size and below.size:
+        if 0 < float(below.max()) - float(below.min()) <= high / 4 - low / 4:
+            return value, count
+
+    def is_apart() -> bool:
+        above = x.size - below.size
+        return most >= 1e15 or 2 * count >= above or 50 * above <= below.size
+
+    if most < 8192 or not is_apart():
+        return None
+    bits, mantissa = (np.uint32, 23) if x.dtype.itemsize == 4 else (np.uint64, 52)
+    binades = np.zeros(1 << 11, bool)
+    for first in range(0, x.size, 1 << 16):
+        binades[np.abs(x[first : first + (1 << 16)]).view(bits) >> bits(mantissa)] = True
+    used = np.flatnonzero(binades)
+    gaps = np.flatnonzero(np.diff(used) > 16)
+    if gaps.size == 0:
+        return None
+    below = x[np.abs(x) < np.array(int(used[gaps[-1] + 1]) << mantissa, bits).view(x.dtype)]
+    return (value, count) if is_apart() and below.min() < below.max() else None
+
+
+def fill_warning(value: str, count: int) -> str:
+    """The text of a warning about a suspected fill value."""
+    elements = "1 element is" if count == 1 else f"{count} elements are"
+    return (
+        f"{elements} {value} and far from the others, as fill values are; the error bound is relative to a range that includes them. "
+        f"Pass fill_value={value}, or fill_value=float('nan') if the array has no fill values"
+    )
+
+
+def _warn_of_fills(array: Any) -> None:
+    if array.dtype.kind == "f" and array.dtype.itemsize in (4, 8):
+        found = suspected_fill(array)
+        if found:
+            warnings.warn(fill_warning(str(array.dtype.type(found[0])), found[1]), stacklevel=4)
+
+
+# Warns of undeclared fill values in an array. The package fzgm replaces this function by a faster one with its own class of warnings.
+look_for_fills: Callable[[Any], None] = _warn_of_fills
 
 
 def range_of(data: Any, fill_value: float | None = None) -> tuple[float, float]:
@@ -148,7 +205,7 @@ def range_of(data: Any, fill_value: float | None = None) -> tuple[float, float]:
     bounded = array[counts]
     if bounded.size == 0:
         raise Error("data has no finite value other than the fill value; give the bound as abs")
-    if fill_value is None and look_for_fills is not None:
+    if fill_value is None:
         look_for_fills(array)
     return float(bounded.min()), float(bounded.max())
 

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import warnings
 
 import h5py
 import numpy as np
@@ -495,6 +496,16 @@ class Refusals(Base):
             text = "is not an argument of filter; expected abs, rel, or noa for the bound, and preset. Pass the fill value to create_dataset as fillvalue"
             with self.assertRaisesRegex(ValueError, f"^{[name for name in unknown if name != 'abs'][0]} {text}", msg=unknown):
                 fzgm(**unknown)
+        filled = np.where(np.arange(5000) % 7 == 0, np.float32(1e20), np.sin(np.arange(5000.0)).astype("f4"))
+        with self.assertWarnsRegex(UserWarning, r"^715 elements are 1e\+20 and far from the others.*Pass fill_value=1e\+20") as seen:
+            fzgm(noa=1e-3, data=filled.reshape(50, 100))
+        self.assertEqual(seen.filename, __file__)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for fill in (1e20, np.nan):
+                fzgm(noa=1e-3, data=filled, fill_value=fill)
+            for plain in (filled[1:7], filled[::7], np.zeros(9), np.arange(9), np.arange(9, dtype="f2")):
+                fzgm(noa=1e-3, data=plain) if plain.any() and np.ptp(plain) else fzgm_hdf5.range_of(plain)
         with self.assertRaisesRegex(ValueError, "mode is 'noa'"):
             words("noa", 1e-3)
         with self.assertRaisesRegex(ValueError, "mode is 'no'; expected one of lossless"):
