@@ -18,8 +18,9 @@ import math
 import os
 import struct
 import sys
+import warnings
 from fractions import Fraction
-from typing import Any, Callable
+from typing import Any, Callable, NoReturn
 
 FILTER_ID = 32770  # H5Z_FILTER_FZGM of fzgm_hdf5.h
 
@@ -72,6 +73,7 @@ def filter(
     data: Any = None,
     fill_value: float | None = None,
     preset: str | None = None,
+    **unknown: NoReturn,  # type checkers reject unknown names before the program runs
 ) -> dict[str, Any]:
     """Returns keyword arguments for ``create_dataset`` of h5py, which are also an encoding of xarray with engine h5netcdf.
 
@@ -91,6 +93,11 @@ def filter(
     """
     if wrong:
         raise Error(f"{shown(wrong[0])} is given without a name; expected abs={shown(wrong[0])}, rel=… or noa=…")
+    if unknown:
+        raise Error(
+            f"{next(iter(unknown))} is not an argument of filter; expected abs, rel, or noa for the bound, and preset. "
+            "Pass the fill value to create_dataset as fillvalue, or to xarray as _FillValue"
+        )
     given = [name for name, bound in (("abs", abs), ("rel", rel), ("noa", noa)) if bound is not None]
     if len(given) > 1:
         raise Error(f"{' and '.join(given)} are given; expected one of them")
@@ -118,9 +125,65 @@ def filter(
 fzgm = filter
 
 
-# Warns of undeclared fill values in a NumPy array. The package fzgm sets this function, because it contains the rule. Without the package, no array is
-# examined.
-look_for_fills: Callable[[Any], None] | None = None
+# Common fill values of the rule in docs/fill-values.md.
+_COMMON_FILLS = (
+    *(99, 99.9, 99.99, 999, 999.9, 999.99, 9999, 9999.9, 9999.99, 99999, 999999, 9999999, 99999999, 32767, 32768, 65535, 2147483647, 2147483648),
+    *(1e10, 1e12, 1e15, 1e16, 1e20, 9.99e20, 9.999e20, 1e30, 1e31, 1e32, 1e33, 1e34, 1e35, 9.96921e36, 9.969209968386869e36, 1e36, 1e37, 1e38),
+    *(float.fromhex("0x1.fffffep127"), sys.float_info.max),
+)
+
+
+def suspected_fill(array: Any) -> tuple[float, int] | None:
+    """Returns the suspected fill value of largest magnitude in an array of floats (docs/fill-values.md), and the count of its magnitude."""
+    import numpy as np
+
+    x = array[np.isfinite(array)].astype(array.dtype.newbyteorder("="), copy=False)
+    high, low = (float(x.max()), float(x.min())) if x.size else (0.0, 0.0)
+    most = max(high, -low)
+    value, count = (most if high == most else -most), int(np.count_nonzero(np.abs(x) == most))
+    below = x[np.abs(x) < math.ldexp(0.5, math.frexp(most)[1])]  # values of smaller binades
+    with np.errstate(over="ignore"):
+        common = value == -1 or any(most == float(np.float32(fill)) or x.dtype.itemsize == 8 and most == fill for fill in _COMMON_FILLS)
+    if common and 2 <= count == x.size - below.size and below.size:
+        if 0 < float(below.max()) - float(below.min()) <= high / 4 - low / 4:
+            return value, count
+
+    def is_apart() -> bool:
+        above = x.size - below.size
+        return most >= 1e15 or 2 * count >= above or 50 * above <= below.size
+
+    if most < 8192 or not is_apart():
+        return None
+    bits, mantissa = (np.uint32, 23) if x.dtype.itemsize == 4 else (np.uint64, 52)
+    binades = np.zeros(1 << 11, bool)
+    for first in range(0, x.size, 1 << 16):
+        binades[np.abs(x[first : first + (1 << 16)]).view(bits) >> bits(mantissa)] = True
+    used = np.flatnonzero(binades)
+    gaps = np.flatnonzero(np.diff(used) > 16)
+    if gaps.size == 0:
+        return None
+    below = x[np.abs(x) < np.array(int(used[gaps[-1] + 1]) << mantissa, bits).view(x.dtype)]
+    return (value, count) if is_apart() and below.min() < below.max() else None
+
+
+def fill_warning(value: str, count: int) -> str:
+    """The text of a warning about a suspected fill value."""
+    elements = "1 element is" if count == 1 else f"{count} elements are"
+    return (
+        f"{elements} {value} and far from the others, as fill values are; the error bound is relative to a range that includes them. "
+        f"Pass fill_value={value}, or fill_value=float('nan') if the array has no fill values"
+    )
+
+
+def _warn_of_fills(array: Any) -> None:
+    if array.dtype.kind == "f" and array.dtype.itemsize in (4, 8):
+        found = suspected_fill(array)
+        if found:
+            warnings.warn(fill_warning(str(array.dtype.type(found[0])), found[1]), stacklevel=4)
+
+
+# Warns of undeclared fill values in an array. The package fzgm replaces this function by a faster one with its own class of warnings.
+look_for_fills: Callable[[Any], None] = _warn_of_fills
 
 
 def range_of(data: Any, fill_value: float | None = None) -> tuple[float, float]:
@@ -142,7 +205,7 @@ def range_of(data: Any, fill_value: float | None = None) -> tuple[float, float]:
     bounded = array[counts]
     if bounded.size == 0:
         raise Error("data has no finite value other than the fill value; give the bound as abs")
-    if fill_value is None and look_for_fills is not None:
+    if fill_value is None:
         look_for_fills(array)
     return float(bounded.min()), float(bounded.max())
 
@@ -246,10 +309,33 @@ def describe(dataset: Any) -> str:
     if not own:
         others = ", ".join(f"{name.decode(errors='replace')} ({number})" for number, _, _, name in found)
         return f"not compressed by fzgm; {'its filters are ' + others if found else 'it has no filters'}"
+    text = describe_words(own[0])
+    if "; the fill value" not in text and _has_exact_fill(dataset, create, own[0]):
+        text += f"; the fill value {dataset.fillvalue:g} is exact"
     stored, full = dataset.id.get_storage_size(), math.prod(dataset.shape) * dataset.dtype.itemsize
     ratio = f"ratio {full / stored:.2f} ({full} bytes in {stored})" if stored else "no chunk is written"
     raw = sum(1 for k in range(dataset.id.get_num_chunks()) if dataset.id.get_chunk_info(k).filter_mask) if stored else 0
-    return f"{describe_words(own[0])}; {ratio}" + (f"; {raw} chunks are stored without the filter" if raw else "")
+    return f"{text}; {ratio}" + (f"; {raw} chunks are stored without the filter" if raw else "")
+
+
+def _has_exact_fill(dataset: Any, create: Any, cd: Any) -> bool:
+    """True if the user has set a fill value, and the cd_values of a dataset with a bound show that it is restored bit for bit."""
+    import h5py
+
+    cd = list(cd)
+    if len(cd) < 12 or cd[4] >> 16 != _MAGIC or create.fill_value_defined() != h5py.h5d.FILL_VALUE_USER_DEFINED:
+        return False
+    bound, threshold = _double(cd, 7), _double(cd, 9)
+    if bound == 0:
+        return False
+    fill = float(dataset.fillvalue)
+    if cd[4] & 0xFFFF == _FILL_VERSION or not math.isfinite(fill) or abs(fill) >= threshold:
+        return True
+    # Without a threshold, exact values are multiples of the step, and values above the largest multiple that has a code.
+    if fill == 0 or cd[0] != MODES["abs"]:
+        return fill == 0 and (cd[0] == MODES["rel"] or math.copysign(1, fill) > 0)
+    steps = abs(fill) / (2 * bound)
+    return steps >= 2**21 or bool(dataset.dtype.type(round(steps) * 2 * bound) == abs(fill))
 
 
 def _double(cd: list[int], at: int) -> float:
@@ -257,16 +343,19 @@ def _double(cd: list[int], at: int) -> float:
 
 
 def plugin_folder() -> str:
-    """Returns the directory of the plugin: FZGM_HDF5_PLUGIN, that of this file, or the plugin directory of the same installation."""
+    """Returns the directory of the plugin: FZGM_HDF5_PLUGIN, or the first of these that contains the plugin: the directory of this file, the plugin
+    directory of the same installation, and the directories in HDF5_PLUGIN_PATH."""
     here = os.path.dirname(os.path.abspath(__file__))
     prefix = os.path.join(here, "..", "..", "..")
     folders = [here, *glob.glob(os.path.join(prefix, "lib*", "fzgm", "hdf5")), *glob.glob(os.path.join(prefix, "lib", "*", "fzgm", "hdf5"))]
+    folders += [folder for folder in os.environ.get("HDF5_PLUGIN_PATH", "").split(os.pathsep) if folder]
+    remedy = "set FZGM_HDF5_PLUGIN to its directory, or add its directory to HDF5_PLUGIN_PATH"
     if "FZGM_HDF5_PLUGIN" in os.environ:
-        folders = [os.environ["FZGM_HDF5_PLUGIN"]]
+        folders, remedy = [os.environ["FZGM_HDF5_PLUGIN"]], "set FZGM_HDF5_PLUGIN to its directory, or unset FZGM_HDF5_PLUGIN"
     for folder in folders:
         if os.path.exists(os.path.join(folder, "libh5fzgm.so")):
             return os.path.normpath(folder)
-    raise FileNotFoundError(f"there is no libh5fzgm.so in {', '.join(folders)}; set FZGM_HDF5_PLUGIN to its directory")
+    raise FileNotFoundError(f"there is no libh5fzgm.so in {', '.join(folders)}; {remedy}")
 
 
 def load() -> None:
@@ -274,6 +363,18 @@ def load() -> None:
     import h5py
 
     h5py.h5pl.append(os.fsencode(plugin_folder()))
+
+
+def _describe_file(path: str, names: list[str]) -> None:
+    import h5py
+
+    with h5py.File(path) as file:
+        if not names:
+            file.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
+        for name in names:
+            if not isinstance(file.get(name), h5py.Dataset):
+                raise Error(f"{shown(name)} is not a dataset of this file; omit the name to describe all datasets")
+            print(f"{name}: {describe(file[name])}")
 
 
 def _main(arguments: list[str], program: str = "fzgm_hdf5") -> None:
@@ -286,14 +387,10 @@ def _main(arguments: list[str], program: str = "fzgm_hdf5") -> None:
         print(f"h5repack -f UD={FILTER_ID},0,{len(cd)},{','.join(map(str, cd))}")
         print(f'nccopy -F "VARIABLE,{FILTER_ID},{",".join(map(str, cd))}"')
     elif command == "describe" and rest:
-        import h5py
-
-        with h5py.File(rest[0]) as file:
-            names: list[str] = rest[1:]
-            if not names:
-                file.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
-            for name in names:
-                print(f"{name}: {describe(file[name])}")
+        try:
+            _describe_file(rest[0], rest[1:])
+        except (OSError, RuntimeError, ValueError) as error:
+            sys.exit(f"{program}: {rest[0]}: {' '.join(str(error).split())}")  # texts of HDF5 can contain line breaks
     else:
         sys.exit(f"usage: {program} words MODE [BOUND [PRESET]] | {program} describe FILE.h5 [NAME…]")
 

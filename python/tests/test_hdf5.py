@@ -13,6 +13,7 @@ import pytest
 
 h5py = pytest.importorskip("h5py")
 import fzgm.hdf5  # noqa: E402
+from fzgm import _fzgm, _hdf5_filter  # noqa: E402
 
 
 def field(dtype="f4"):
@@ -84,8 +85,17 @@ def test_the_module_describes_files(tmp_path):
     assert said.startswith("group/t: abs 0.25, preset high; ratio ")
     said = subprocess.run([*run, "words", "abs", "1e-3"], check=True, capture_output=True, text=True).stdout
     assert said.startswith("h5repack -f UD=32770,0,4,1,3539053052,1062232653,3\n")
+    for file, name in ((tmp_path / "no.h5", "group/t"), (tmp_path / "x.h5", "no")):
+        wrong = subprocess.run([*run, "describe", file, name], capture_output=True, text=True)
+        assert wrong.returncode == 1 and wrong.stderr.startswith(f"fzgm.hdf5: {file}: ") and wrong.stderr.count("\n") == 1
     wrong = subprocess.run(run, capture_output=True, text=True)
     assert wrong.returncode == 1 and wrong.stderr.startswith("usage: fzgm.hdf5 ")
+
+
+def test_unknown_arguments_of_filter():
+    for unknown in ({"eb": 0.1}, {"abs": 0.1, "fillvalue": -999}):
+        with pytest.raises(fzgm.CallError, match="is not an argument of filter; expected abs, rel, or noa.*create_dataset as fillvalue"):
+            fzgm.hdf5.filter(**unknown)
 
 
 def test_description(tmp_path):
@@ -185,6 +195,25 @@ def test_arguments_that_are_no_numbers():
     for words in (None, ["a"], [1, 2.5, float("inf")], [0.1], 5):
         with pytest.raises(fzgm.CallError, match="^the cd_values are .*; expected"):
             fzgm.hdf5.describe_words(words)
+
+
+def test_the_rule_in_python_is_that_of_the_library():
+    rng = np.random.default_rng(7)
+    fills = [-1.0, 99.9, -999.0, 9999.99, 8191.0, 8192.0, -32768.0, 65535.0, 1e10, 1e15, 9.96921e36, 1e20, 3e38, 12345.0, 1e5, 0.0, 1e-40]
+    found = {None: 0, True: 0}
+    for k in range(4000):
+        dtype = ("f4", "f8", ">f4", ">f8")[k % 4]
+        n = int(rng.integers(1, 200))
+        x = rng.normal(size=n) * 10.0 ** rng.integers(-30, 8) + rng.choice([0, 0, 1, 280, -1e4])
+        x[rng.random(n) < rng.choice([0, 0.5])] = rng.choice([0.0, np.nan, np.inf])
+        for _ in range(int(rng.integers(0, 3))):
+            x[rng.random(n) < rng.choice([0.01, 0.1, 0.5])] = rng.choice(fills) * rng.choice([1, -1, 2])
+        with np.errstate(over="ignore"):
+            x = x.astype(dtype)
+        wanted = _fzgm.suspected_fill(dtype[-2:].replace("4", "32").replace("8", "64"), np.frombuffer(x.astype(dtype[-2:]).tobytes(), "u1"))
+        assert _hdf5_filter.suspected_fill(x) == wanted, (dtype, x.tolist())
+        found[wanted and True] += 1
+    assert min(found.values()) > 400, found
 
 
 def test_an_undeclared_fill_value_in_the_range_gives_a_warning():

@@ -93,13 +93,15 @@ static void writes(const char *path) {
 
 /* The complete cd_values must be those that the plugin would have made. */
 static void explicitly(const char *path) {
-  static const double bounds[] = {1e-3, 0.37, 5, 1e-39};
+  static const double bounds[] = {1e-3, 0.37, 5, 1e-39}, fills[] = {0, -0.0, NAN, INFINITY};
   static const size_t sizes[] = {4, 8};
   unsigned own[80], made[80], flags;
   size_t i, k, n, m;
   for (i = 0; i < 8; i++) {
     double bound = bounds[i / 2];
     hid_t type = i % 2 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT, dcpl = list(), file, set, stored;
+    /* These fill values change no cd_values. */
+    CHECK(H5Pset_fill_value(dcpl, H5T_NATIVE_DOUBLE, &fills[i / 2]) >= 0);
     CHECK(H5Pset_fzgm_explicit(dcpl, sizes[i % 2], FZGM_ABS, bound) >= 0);
     /* Between 1e-39 and the values lie more steps than there are bins: they are exact, save for becoming floats. */
     CHECK(through(path, dcpl, type) <= (bound < 1e-6 ? 1e-6 : bound));
@@ -116,6 +118,64 @@ static void explicitly(const char *path) {
     H5Fclose(file);
     H5Pclose(dcpl);
   }
+}
+
+/* The text of the newest error. */
+static const char *newest(void) {
+  static char text[1000];
+  text[0] = 0;
+  CHECK(H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect, text) >= 0);
+  return text;
+}
+
+/* A bound of mode lossless, and mode and bound in the wrong order. */
+static void bound_of_lossless(hid_t dcpl) {
+  static const double bounds[] = {0.01, -1, 1e300, NAN, INFINITY};
+  size_t i;
+  for (i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+    CHECK(H5Pset_fzgm(dcpl, FZGM_LOSSLESS, bounds[i]) == -1);
+    CHECK(strstr(newest(), "fzgm: the mode is FZGM_LOSSLESS, but the bound is not 0; pass the mode before the bound") != NULL);
+    CHECK(H5Pset_fzgm_preset(dcpl, FZGM_LOSSLESS, bounds[i], FZGM_PRESET_EXACT) == -1);
+    CHECK(H5Pset_fzgm_explicit(dcpl, sizeof(float), FZGM_LOSSLESS, bounds[i]) == -1);
+    CHECK(strstr(newest(), "fzgm: the mode is FZGM_LOSSLESS") != NULL);
+  }
+  CHECK(H5Pset_fzgm(dcpl, (unsigned)0.01, FZGM_ABS) == -1 && H5Pset_fzgm(dcpl, (unsigned)0.01, FZGM_REL) == -1);
+  CHECK(H5Pget_nfilters(dcpl) == 0);
+}
+
+/* Fill values for which the cd_values of H5Pset_fzgm_explicit are wrong, and those that change no cd_values. */
+static void fills_of_explicit(hid_t dcpl) {
+  static const double wrong[] = {-999, 1e20, 1e-310, DBL_MAX}, right[] = {0, -0.0, NAN, INFINITY, -INFINITY};
+  static const float narrow = -999;
+  size_t i;
+  for (i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    CHECK(H5Pset_fill_value(dcpl, H5T_NATIVE_DOUBLE, &wrong[i]) >= 0);
+    CHECK(H5Pset_fzgm_explicit(dcpl, sizeof(double), FZGM_ABS, 1e-3) == -1);
+    CHECK(strstr(newest(), "fzgm: the fill value is not 0, NaN, or infinity; remove it") != NULL);
+    CHECK(H5Pset_fzgm_explicit(dcpl, sizeof(double), FZGM_REL, 1e-3) == -1 && H5Pget_nfilters(dcpl) == 0);
+    CHECK(H5Pset_fzgm_explicit(dcpl, sizeof(double), FZGM_LOSSLESS, 0) >= 0 && H5Premove_filter(dcpl, H5Z_FILTER_FZGM) >= 0);
+  }
+  CHECK(H5Pset_fill_value(dcpl, H5T_NATIVE_FLOAT, &narrow) >= 0);
+  CHECK(H5Pset_fzgm_explicit(dcpl, sizeof(float), FZGM_ABS, 1e-3) == -1);
+  for (i = 0; i < sizeof right / sizeof *right; i++) {
+    CHECK(H5Pset_fill_value(dcpl, H5T_NATIVE_DOUBLE, &right[i]) >= 0);
+    CHECK(H5Pset_fzgm_explicit(dcpl, sizeof(double), FZGM_ABS, 1e-3) >= 0 && H5Premove_filter(dcpl, H5Z_FILTER_FZGM) >= 0);
+  }
+}
+
+/* Arguments that the header itself rejects. */
+static void rejects(void) {
+  hid_t dcpl = list(), empty = H5Pcreate(H5P_DATASET_CREATE);
+  H5E_auto2_t print;
+  void *data;
+  CHECK(H5Eget_auto2(H5E_DEFAULT, &print, &data) >= 0 && H5Eset_auto2(H5E_DEFAULT, NULL, NULL) >= 0);
+  bound_of_lossless(dcpl);
+  fills_of_explicit(dcpl);
+  CHECK(H5Pset_fzgm_explicit(empty, sizeof(float), FZGM_ABS, 1e-3) == -1);
+  CHECK(H5Pset_fzgm_explicit(dcpl, 2, FZGM_ABS, 1e-3) == -1 && strstr(newest(), "fzgm: element_bytes is not 4 or 8") != NULL);
+  CHECK(H5Eset_auto2(H5E_DEFAULT, print, data) >= 0);
+  H5Pclose(empty);
+  H5Pclose(dcpl);
 }
 
 /* HDF5 is in this program without exported names: short cd_values cannot be completed, and writing reports this. */
@@ -164,6 +224,7 @@ int main(int argc, char **argv) {
   for (i = 0; i < ROWS * COLUMNS; i++) values[i] = (float)sin(i / 9.0);
   if (!strcmp(argv[1], "write")) writes(argv[2]);
   if (!strcmp(argv[1], "explicit")) explicitly(argv[2]);
+  if (!strcmp(argv[1], "explicit")) rejects();
   if (!strcmp(argv[1], "hidden")) hidden(argv[2]);
   if (!strcmp(argv[1], "register")) registers(argv[2], argv[3]);
   CHECK(H5close() >= 0);

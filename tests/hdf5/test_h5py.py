@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import warnings
 
 import h5py
 import numpy as np
@@ -491,6 +492,20 @@ class Refusals(Base):
                 fzgm(**bad)
         with self.assertRaisesRegex(ValueError, "expected abs=0.1"):
             fzgm(0.1)
+        for unknown in ({"eb": 0.1}, {"error_bound": 0.1}, {"abs": 0.1, "fillvalue": -999}, {"abs": 0.1, "fillvalue": -999, "chunks": (4,)}):
+            text = "is not an argument of filter; expected abs, rel, or noa for the bound, and preset. Pass the fill value to create_dataset as fillvalue"
+            with self.assertRaisesRegex(ValueError, f"^{[name for name in unknown if name != 'abs'][0]} {text}", msg=unknown):
+                fzgm(**unknown)
+        filled = np.where(np.arange(5000) % 7 == 0, np.float32(1e20), np.sin(np.arange(5000.0)).astype("f4"))
+        with self.assertWarnsRegex(UserWarning, r"^715 elements are 1e\+20 and far from the others.*Pass fill_value=1e\+20") as seen:
+            fzgm(noa=1e-3, data=filled.reshape(50, 100))
+        self.assertEqual(seen.filename, __file__)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for fill in (1e20, np.nan):
+                fzgm(noa=1e-3, data=filled, fill_value=fill)
+            for plain in (filled[1:7], filled[::7], np.zeros(9), np.arange(9), np.arange(9, dtype="f2")):
+                fzgm(noa=1e-3, data=plain) if plain.any() and np.ptp(plain) else fzgm_hdf5.range_of(plain)
         with self.assertRaisesRegex(ValueError, "mode is 'noa'"):
             words("noa", 1e-3)
         with self.assertRaisesRegex(ValueError, "mode is 'no'; expected one of lossless"):
@@ -520,7 +535,10 @@ class Described(Base):
         cases = [
             ({}, fzgm(abs=0.01), r"abs 0\.01, preset fast; ratio \d"),
             ({"fillvalue": -999.0}, fzgm(abs=0.01, preset="high"), r"abs 0\.01, preset high; the fill value -999 is exact; ratio \d"),
-            ({"fillvalue": 7.0}, fzgm(rel=0.01), r"rel 0\.01, preset pfpl; values of magnitude 7 and above are exact; ratio"),
+            ({"fillvalue": 7.0}, fzgm(rel=0.01), r"rel 0\.01, preset pfpl; values of magnitude 7 and above are exact; the fill value 7 is exact; ratio"),
+            ({"fillvalue": -999.0}, fzgm(preset="exact"), r"lossless, preset exact; ratio"),
+            ({"fillvalue": 3, "dtype": "i4"}, fzgm(abs=3), r"lossless, because .*\); ratio"),
+            ({"fillvalue": 3, "dtype": "f2"}, fzgm(abs=3), r"lossless, because .*\); ratio"),
             ({}, fzgm(), r"lossless; ratio"),
             ({}, fzgm(preset="exact"), r"lossless, preset exact; ratio"),
             ({"dtype": "i4"}, fzgm(abs=3), r"lossless, because only float32 and float64 have error bounds \(requested: abs 3, preset fast\); ratio"),
@@ -542,6 +560,31 @@ class Described(Base):
             with self.assertRaisesRegex(ValueError, "expected a dataset"):
                 describe(f)
 
+    def test_of_fill_values(self):
+        number = 0
+        with h5py.File(self.path, "w") as f:
+            for dtype in ("<f4", ">f4", "<f8", ">f8"):
+                for fill in (None, -999.0, 1e20, -1.0, 0.1, 1.1e-3, 7.0, 0.0, -0.0, np.nan, np.inf, 12345.678, 1e-3):
+                    for opts in (*(fzgm(abs=1e-2, preset=preset) for preset in BOUNDED), fzgm(rel=1e-2)):
+                        value = None if fill is None else np.array(fill, dtype)[()]
+                        number += 1
+                        d = f.create_dataset(str(number), (20,), dtype, chunks=(20,), fillvalue=value, **opts)
+                        # The one fill value that is not exact: -0 in mode abs, with presets other than high.
+                        minus_zero = fill == 0 and np.signbit(fill) and opts["compression_opts"][0] == 1 and opts["compression_opts"][3] not in (4, 9)
+                        exact = fill is not None and not minus_zero
+                        wanted = [f"the fill value {value:g} is exact"] if exact else []
+                        self.assertEqual([part for part in describe(d).split("; ") if "fill value" in part], wanted, (dtype, fill, opts))
+
+    def test_a_fill_value_that_the_words_do_not_keep_is_not_exact(self):
+        with h5py.File(self.path, "w") as f:
+            d = f.create_dataset("d", (20,), "f4", chunks=(20,), fillvalue=-999, **fzgm(abs=1e-2))
+            create = d.id.get_create_plist()
+            _, _, cd, _ = create.get_filter(0)
+            self.assertTrue(fzgm_hdf5._has_exact_fill(d, create, cd))
+            # A static program can store the words of a dataset without a fill value.
+            plain = f.create_dataset("plain", (20,), "f4", chunks=(20,), **fzgm(abs=1e-2)).id.get_create_plist().get_filter(0)[2]
+            self.assertFalse(fzgm_hdf5._has_exact_fill(d, create, plain))
+
     def test_of_files_on_the_command_line(self):
         with h5py.File(self.path, "w") as f:
             f.create_dataset("group/d", data=field((100,)), **fzgm(abs=1e-3))
@@ -550,6 +593,37 @@ class Described(Base):
         self.assertIn("UD=32770,0,4,1,3539053052,1062232653,4\n", run("words", "abs", "1e-3", "high").stdout)
         self.assertIn("usage", run().stderr)
         self.assertIn("fzgm_hdf5: preset is 'exact'", run("words", "abs", "1e-3", "exact").stderr)
+        for wrong, text in (
+            ((self.path + ".no",), "No such file"),
+            ((fzgm_hdf5.__file__,), "file signature not found"),
+            ((self.folder.name,), "Unable to"),
+            ((self.path, "other"), "'other' is not a dataset of this file; omit the name"),
+            ((self.path, "group/d", "group"), "'group' is not a dataset of this file; omit the name"),
+        ):
+            failed = run("describe", *wrong)
+            self.assertEqual((failed.returncode, failed.stderr.count("\n")), (1, 1), failed.stderr)
+            self.assertRegex(failed.stderr, f"^fzgm_hdf5: {wrong[0]}: .*{text}")
+
+
+class Loading(Base):
+    def folder_of(self, **environment):
+        code = "import sys, fzgm_hdf5; fzgm_hdf5.load(); sys.stdout.write(fzgm_hdf5.plugin_folder())"
+        own = {k: v for k, v in os.environ.items() if k not in ("HDF5_PLUGIN_PATH", "FZGM_HDF5_PLUGIN")}
+        return subprocess.run([sys.executable, "-c", code], env=own | environment, capture_output=True, text=True)
+
+    def test_the_plugin_in_either_variable(self):
+        folder = os.path.dirname(PLUGIN)
+        for environment in ({"HDF5_PLUGIN_PATH": folder}, {"HDF5_PLUGIN_PATH": f":/nowhere:{folder}"}, {"FZGM_HDF5_PLUGIN": folder}):
+            self.assertEqual(self.folder_of(**environment).stdout, os.path.normpath(folder), environment)
+
+    def test_no_plugin(self):
+        # Without a plugin beside the module, as in an installation.
+        if os.path.exists(os.path.join(os.path.dirname(fzgm_hdf5.__file__), "..", "..", "..", "lib", "fzgm")):
+            self.skipTest("the module is installed")
+        failed = self.folder_of(HDF5_PLUGIN_PATH=self.folder.name).stderr
+        self.assertRegex(failed, f"there is no libh5fzgm.so in .*, {self.folder.name}; set FZGM_HDF5_PLUGIN to its directory, or add its directory to HDF5_PLUGIN_PATH\n$")
+        failed = self.folder_of(HDF5_PLUGIN_PATH=os.path.dirname(PLUGIN), FZGM_HDF5_PLUGIN=self.folder.name).stderr
+        self.assertRegex(failed, f"there is no libh5fzgm.so in {self.folder.name}; set FZGM_HDF5_PLUGIN to its directory, or unset FZGM_HDF5_PLUGIN\n$")
 
 
 class Direct(Base):

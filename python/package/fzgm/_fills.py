@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _fzgm
 from ._arrays import DTYPES, as_array, dtype_of, flat_bytes
+from ._hdf5_filter import fill_warning
 
 
 class FillValueWarning(UserWarning):
@@ -33,11 +34,5 @@ def _warn(dtype: str, found: tuple[float, int] | None, level: int) -> None:
     if found is None:
         return
     value, count = found
-    value = str(dtype_of(dtype).type(value))  # the shortest text of a float32, which format() does not give
-    elements = "1 element is" if count == 1 else f"{count} elements are"
-    warnings.warn(
-        f"{elements} {value} and far from the others, as fill values are; the error bound is relative to a range that includes them. "
-        f"Pass fill_value={value}, or fill_value=float('nan') if the array has no fill values",
-        FillValueWarning,
-        stacklevel=level + 1,
-    )
+    text = str(dtype_of(dtype).type(value))  # the shortest text of a float32, which format() does not give
+    warnings.warn(fill_warning(text, count), FillValueWarning, stacklevel=level + 1)
