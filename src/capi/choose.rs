@@ -60,8 +60,8 @@ pub struct fz_choice {
     pub mode: i32,
     /// Error bound in `mode`; 0 if the pipeline is lossless.
     pub bound: f64,
-    /// Expected ratio of array size to container size. fz_pipeline_choose() computes it from the
-    /// data that it compressed: the whole array if the request has a target, otherwise a sample. 0 if the function compressed no data.
+    /// Expected ratio of array size to container size, predicted from a sample, also if the request
+    /// has a target. 0 if fz_pipeline_choose() compressed no data.
     pub expected_ratio: f64,
     /// Name of the preset that the pipeline is based on, with a terminating zero.
     pub preset: [c_char; 32],
@@ -76,7 +76,7 @@ pub struct fz_choice {
 ///   `wish`          In: the request.
 ///   `dtype`         In: element type, an fz_dtype.
 ///   `dims`, `ndim`  In: shape, x first, as for fz_pipeline_finalize().
-///   `src`           In: the array. From device memory, the call copies the sample to the host. If
+///   `src`           In: the array. From device memory, the call copies parts to the host. If
 ///                   the request has a target, it copies the whole array.
 ///   `src_bytes`     In: length of the array in bytes.
 ///   `pipeline`      Out: the pipeline, which you may use and change as one from

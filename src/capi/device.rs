@@ -34,7 +34,7 @@ pub struct fz_result {
     pub bytes: u64,
     /// - FZ_DST_TOO_SMALL: required capacity of `dst` in bytes.
     /// - FZ_OUTLIER_CAPACITY: number of outliers of the stage. Let q be `needed` / number of elements.
-    ///   Set outlier_capacity to slightly more than q, or to 1 if q is 1 or more.
+    ///   Set outlier_capacity to slightly more than q, but at most to 1.
     /// - FZ_INVALID_ARGUMENT: largest element in the input of stage huffman or bitpack, as an
     ///   unsigned integer; see fz_pipeline_finalize(). In a result of fz_compress_batch(): 0.
     /// - All other statuses: 0.
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn fz_device_info(index: u32, device: *mut fz_device) -> i
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  options->device is FZ_DEVICE_CPU, or `stream` belongs to another GPU than
 ///                        options->device.
-///   FZ_UNSUPPORTED       A stage has no device code.
+///   FZ_UNSUPPORTED       A stage has no device code. This status does not require a GPU.
 ///   FZ_PLAN_MISMATCH     `workspace` belongs to another plan.
 ///   FZ_MEMORY_LIMIT      The device memory of a decoder exceeds options->max_memory_bytes.
 #[must_use]

@@ -40,7 +40,7 @@ pub struct fz_options {
     /// - 0: checksums are neither written nor compared.
     ///
     /// Decoders check every length, offset, and index, with every value of this option. If checksums
-    /// are not compared, decoders do not detect every changed value.
+    /// are not compared, decoders detect only values that are impossible.
     /// fz_decompress_region() and fz_decompress_preview() do not use this option; their descriptions
     /// state when they compare checksums.
     pub checksum: i32,

@@ -145,7 +145,8 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 /// The container is called the opened container. The decoder has enough memory for it. For all
 /// containers of an encoder, use fz_plan_decoder() instead. A stage output is any output of a stage,
 /// such as its codes or an outlier list. A container fits the decoder if it has the element type and
-/// shape of the opened container, and is one of these containers:
+/// shape of the opened container, was written with the same fz_options::strict and
+/// fz_options::generation, and is one of these containers:
 /// - the opened container;
 /// - a container of the same pipeline and parameters, if every stage output is at most as long as in
 ///   the opened container. The value range may differ, and also parameters that an encoder computes
@@ -154,20 +155,25 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///
 /// The form of a container is FZM file or compact frame (fz_container). Results:
 /// - The container fits, and has the form of the opened container: it is restored.
-/// - The container fits, and has the other form: fz_decompress_async() reports FZ_NOT_A_CONTAINER, and
-///   fz_decompress() restores it.
-/// - The container does not fit, and has the form of the opened container: both functions report
-///   FZ_PLAN_MISMATCH.
+/// - The container fits, and has the other form: fz_decompress_async() reports FZ_NOT_A_CONTAINER.
+///   fz_decompress() restores the container.
+/// - The container does not fit, and has the form of the opened container: fz_decompress_async()
+///   reports FZ_PLAN_MISMATCH. fz_decompress() returns FZ_PLAN_MISMATCH, or restores the container
+///   correctly.
 /// - The container does not fit, and has the other form: fz_decompress_async() reports
-///   FZ_NOT_A_CONTAINER. fz_decompress() returns FZ_PLAN_MISMATCH, or restores the container correctly.
+///   FZ_NOT_A_CONTAINER. fz_decompress() returns FZ_PLAN_MISMATCH, or restores the container
+///   correctly.
+///
+/// If the element type, the shape, or the stages differ from those of the opened container,
+/// fz_decompress() returns FZ_PLAN_MISMATCH.
 ///
 /// A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
 /// other programs. Only the host reads foreign headers:
 /// - If the opened container has a foreign header, every call of fz_decompress_async() with the
 ///   decoder returns FZ_UNSUPPORTED.
 /// - If the opened container has no foreign header, fz_decompress_async() reports FZ_PLAN_MISMATCH
-///   for each container with a foreign header.
-/// - Foreign headers do not affect fz_decompress().
+///   for each container of this form with a foreign header.
+/// - fz_decompress() also restores containers with foreign headers.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  An option is out of range, or no GPU has the number options->device. Also
