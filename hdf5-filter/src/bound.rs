@@ -67,8 +67,10 @@ fn with_fill(dtype: DType, preset: Preset, bound: f64, fill: f64) -> Option<f64>
     }
     let least = (fill / (2.0 * bound)).ceil().max(1.0);
     // Division by a power of two does not round, so the last candidate is right for every fill value of 24 bits.
+    let below = f64::from_bits(least.to_bits() >> 52 << 52);
+    let power = if below < least { 2.0 * below } else { below };
     let near = (0..4096).map(|k| least + f64::from(k)).take_while(|k| *k < 2.0 * least);
-    near.chain([2f64.powi(least.log2().ceil() as i32)]).find_map(|bins| {
+    near.chain([power]).find_map(|bins| {
         let tried = (fill / (2.0 * bins)) as f32;
         let tried = if f64::from(tried) > bound { f32::from_bits(tried.to_bits() - 1) } else { tried };
         let hit = if dtype == DType::F32 {
@@ -83,6 +85,15 @@ fn with_fill(dtype: DType, preset: Preset, bound: f64, fill: f64) -> Option<f64>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A logarithm would round the exponent of 2^49 + 1 down.
+    #[test]
+    fn the_last_candidate_is_a_power_of_two_of_at_least_the_first() {
+        let (fill, first) = (2f64.powi(50), 2f64.powi(49) + 1.0);
+        let bound = fill / (2.0 * first);
+        assert_eq!((fill / (2.0 * bound)).ceil(), first);
+        assert_eq!(with_fill(DType::F64, Preset::Fast, bound, fill), Some(0.5));
+    }
 
     fn abs(dtype: DType, bound: f64, fill: Option<f64>) -> Resolved {
         let user = User { mode: Mode::Abs(bound), preset: Preset::Auto };
