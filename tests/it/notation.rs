@@ -236,7 +236,7 @@ fn errors_of_a_graph_name_the_stages_of_the_file() {
         (
             root.clone() + &after("signs", "zigzag", "input_type = \"i32\"", "root"),
             TypeMismatch,
-            "integers of the width of its input_type i32; any bytes with byte_transparent",
+            "stage 1, `signs`: zigzag.input does not support f32; supported: integers of the width of its input_type i32; any bytes with byte_transparent",
         ),
         // Names that are the type need no mention.
         (
