@@ -1063,6 +1063,9 @@ void fz_pipeline_free(fz_pipeline *pipeline);
  * Adds a stage with default parameters. A stage without a connected input reads the array. The
  * container stores each output that no stage reads.
  *
+ * Containers record the order of the stages. If two pipelines differ only in the order in which their
+ * stages were added, their containers may differ. The restored values are equal.
+ *
  * Presets set some parameters to other values than the defaults. To print the parameters of a
  * preset, call fz_pipeline_from_preset(), then fz_pipeline_to_text().
  *
@@ -1083,6 +1086,9 @@ FZ_NODISCARD int32_t fz_pipeline_add_stage(fz_pipeline *pipeline, const char *st
  * An output may be connected to several stages. fz_pipeline_stage_port() returns the names of
  * ports. The first output port is "codes" for the stages quantizer, lorenzo_quant, and ginterp, and
  * "output" for most others. fz_pipeline_finalize() checks that the connections have no cycle.
+ *
+ * Stage merge has one input for each name in its parameter "segments". Set "segments" before you
+ * connect the inputs. The first connection feeds the input of the first name.
  *
  * Returns:
  *   FZ_UNKNOWN_NAME      The producer has no such port. The error text lists the ports of the
@@ -1156,22 +1162,28 @@ int32_t fz_pipeline_set_string(fz_pipeline *pipeline,
  * inputs = [{ from = "q", port = "codes" }]
  * ```
  *
- * The order of the stages does not connect them. An omitted port is "output". Omitted parameters
- * have the defaults of the schema. The following defaults differ from those of stages: `mode` of
- * stage quantizer is "rel", and `zigzag_codes` of stage lorenzo_quant is false.
+ * The order of the stages in the text does not connect the stages. The first stage has index 0; see
+ * fz_pipeline_add_stage(). An omitted port is "output". Omitted parameters have the defaults of
+ * the schema. The following defaults differ from those of stages: `mode` of stage quantizer is "rel",
+ * and `zigzag_codes` of stage lorenzo_quant is false.
  *
  * Parameters:
  *   `toml`      In: the TOML text.
  *   `pipeline`  Out: the pipeline.
  *
  * Returns:
- *   FZ_INVALID_PIPELINE  Invalid TOML, or not a pipeline.
+ *   FZ_INVALID_PIPELINE  Invalid TOML, no stages, or an invalid description of a stage or input.
  *   FZ_UNKNOWN_NAME      Unknown key, stage, or port; the error text contains the nearest valid
  *                        name.
  *   FZ_INVALID_ARGUMENT  Invalid value.
  *   FZ_UNSUPPORTED       Supported by the reference implementation, but not by this version.
  *
- * All error texts contain the line.
+ * Error texts contain the line. Exception: the text has no stages.
+ *
+ * The function does not check the graph. fz_pipeline_finalize() detects all other defects, such as
+ * cycles and missing inputs. Error texts of fz_pipeline_finalize() contain no line. If the `name` of a
+ * stage in the TOML text differs from the type of the stage, these error texts contain the index and
+ * the `name` of the stage.
  */
 FZ_NODISCARD int32_t fz_pipeline_from_toml(const char *toml, fz_pipeline **pipeline);
 

@@ -244,8 +244,7 @@ fn to_text(info: &Info) -> String {
         lines.extend(stage.params.iter().map(|(name, value)| format!("             {name} = {value}")));
     }
     for s in &info.segments {
-        let name = info.stages.get(s.stage).map_or("", |stage| stage.name);
-        lines.push(format!("segment    {name}.{}, {} bytes", s.port, s.bytes));
+        lines.push(format!("segment    {}.{}, {} bytes", name(info, s.stage), s.port, s.bytes));
     }
     let mut text = String::new();
     for line in lines {
@@ -256,11 +255,20 @@ fn to_text(info: &Info) -> String {
 }
 
 fn sources(info: &Info, stage: &StageInfo) -> Vec<String> {
-    let name = |input: &Option<(usize, &str)>| match input {
+    let source = |input: &Option<(usize, &str)>| match input {
         None => "array".into(),
-        Some((i, port)) => format!("{}.{port}", info.stages.get(*i).map_or("", |s| s.name)),
+        Some((i, port)) => format!("{}.{port}", name(info, *i)),
     };
-    stage.inputs.iter().map(name).collect()
+    stage.inputs.iter().map(source).collect()
+}
+
+/// The name of a stage, after its number if several stages have this name.
+fn name(info: &Info, stage: usize) -> String {
+    let name = info.stages.get(stage).map_or("", |s| s.name);
+    match info.stages.iter().filter(|s| s.name == name).count() {
+        0 | 1 => name.into(),
+        _ => format!("{stage} {name}"),
+    }
 }
 
 fn to_json(info: &Info) -> Value {

@@ -143,14 +143,14 @@ pub enum Error {
     /// An edge whose type the consumer cannot take.
     #[error("{stage}.{port} does not support {got}; supported: {accepts}")]
     TypeMismatch {
-        /// The consuming stage.
-        stage: &'static str,
+        /// The consuming stage, after its place in the pipeline if its name alone is ambiguous.
+        stage: String,
         /// Its input port.
         port: &'static str,
         /// The type on the edge.
         got: DType,
         /// The types that the port accepts.
-        accepts: &'static str,
+        accepts: String,
     },
     /// The graph as a whole.
     #[error("the pipeline is not valid: {0}")]
@@ -324,6 +324,15 @@ impl Error {
 
     pub(crate) fn argument(what: impl Into<String>, got: impl ToString, expected: impl Into<String>) -> Self {
         Error::InvalidArgument { what: what.into(), got: got.to_string(), expected: expected.into() }
+    }
+
+    pub(crate) fn type_mismatch(
+        stage: &str,
+        port: &'static str,
+        got: DType,
+        accepts: impl Into<String>,
+    ) -> Self {
+        Error::TypeMismatch { stage: stage.into(), port, got, accepts: accepts.into() }
     }
 
     /// The error for [`Fault::OutOfRange`]: an element of the input of `stage` that is not `expected`.

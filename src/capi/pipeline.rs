@@ -77,6 +77,9 @@ pub unsafe extern "C" fn fz_pipeline_free(pipeline: *mut fz_pipeline) {
 /// Adds a stage with default parameters. A stage without a connected input reads the array. The
 /// container stores each output that no stage reads.
 ///
+/// Containers record the order of the stages. If two pipelines differ only in the order in which their
+/// stages were added, their containers may differ. The restored values are equal.
+///
 /// Presets set some parameters to other values than the defaults. To print the parameters of a
 /// preset, call fz_pipeline_from_preset(), then fz_pipeline_to_text().
 ///
@@ -116,6 +119,9 @@ pub unsafe extern "C" fn fz_pipeline_add_stage(
 /// An output may be connected to several stages. fz_pipeline_stage_port() returns the names of
 /// ports. The first output port is "codes" for the stages quantizer, lorenzo_quant, and ginterp, and
 /// "output" for most others. fz_pipeline_finalize() checks that the connections have no cycle.
+///
+/// Stage merge has one input for each name in its parameter "segments". Set "segments" before you
+/// connect the inputs. The first connection feeds the input of the first name.
 ///
 /// Returns:
 ///   FZ_UNKNOWN_NAME      The producer has no such port. The error text lists the ports of the

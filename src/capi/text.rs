@@ -25,22 +25,28 @@ use crate::{Error, Pipeline, Result};
 /// inputs = [{ from = "q", port = "codes" }]
 /// ```
 ///
-/// The order of the stages does not connect them. An omitted port is "output". Omitted parameters
-/// have the defaults of the schema. The following defaults differ from those of stages: `mode` of
-/// stage quantizer is "rel", and `zigzag_codes` of stage lorenzo_quant is false.
+/// The order of the stages in the text does not connect the stages. The first stage has index 0; see
+/// fz_pipeline_add_stage(). An omitted port is "output". Omitted parameters have the defaults of
+/// the schema. The following defaults differ from those of stages: `mode` of stage quantizer is "rel",
+/// and `zigzag_codes` of stage lorenzo_quant is false.
 ///
 /// Parameters:
 ///   `toml`      In: the TOML text.
 ///   `pipeline`  Out: the pipeline.
 ///
 /// Returns:
-///   FZ_INVALID_PIPELINE  Invalid TOML, or not a pipeline.
+///   FZ_INVALID_PIPELINE  Invalid TOML, no stages, or an invalid description of a stage or input.
 ///   FZ_UNKNOWN_NAME      Unknown key, stage, or port; the error text contains the nearest valid
 ///                        name.
 ///   FZ_INVALID_ARGUMENT  Invalid value.
 ///   FZ_UNSUPPORTED       Supported by the reference implementation, but not by this version.
 ///
-/// All error texts contain the line.
+/// Error texts contain the line. Exception: the text has no stages.
+///
+/// The function does not check the graph. fz_pipeline_finalize() detects all other defects, such as
+/// cycles and missing inputs. Error texts of fz_pipeline_finalize() contain no line. If the `name` of a
+/// stage in the TOML text differs from the type of the stage, these error texts contain the index and
+/// the `name` of the stage.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_from_toml(toml: *const c_char, pipeline: *mut *mut fz_pipeline) -> i32 {

@@ -271,7 +271,12 @@ fn bind(pipeline: &Pipeline, array: &Array, options: &Options) -> Result<BoundPi
             array.dtype()
         )));
     }
-    BoundPipeline::new(pipeline, *array, padded, rules)
+    let recoded = pipeline.recoded_bound().filter(|_| strict).map(|stage| pipeline.recoded(stage, ""));
+    BoundPipeline::new(pipeline, *array, padded, rules).map_err(|e| match (e, recoded) {
+        // The output of the stage before it is not even an array of floats.
+        (Error::TypeMismatch { .. }, Some(recoded)) => recoded,
+        (e, _) => e,
+    })
 }
 
 /// The form of an array that is stored without coding.
@@ -281,19 +286,18 @@ pub(super) fn bind_stored(array: &Array, options: &Options) -> Result<BoundPipel
 
 /// Rejects bounds that would not be those of the array, and stages that take elements of others apart.
 fn check(bound: &BoundPipeline, options: &Options) -> Result<()> {
-    for (node, values) in bound.pipeline.nodes.iter().zip(&bound.graph.nodes) {
+    for (i, (node, values)) in bound.pipeline.nodes.iter().zip(&bound.graph.nodes).enumerate() {
         for (source, &input) in node.inputs.iter().zip(&values.inputs) {
             let Source::Port { node: from, port } = *source else { continue };
             let Some(from) = bound.pipeline.nodes.get(from) else { continue };
             let port = from.stage.outputs(&from.args)?.get(port).copied().unwrap_or_default();
             let edge = bound.graph.edge(input);
-            node.stage.check_feed(&node.args, &format!("{}.{port}", from.stage()), edge)?;
+            let fed = node.stage.check_feed(&node.args, &format!("{}.{port}", from.stage()), edge);
+            fed.map_err(|e| bound.pipeline.in_stage(i, e))?;
         }
     }
     match bound.pipeline.recoded_bound() {
-        Some(stage) if options.strict => Err(Error::InvalidPipeline(format!(
-            "the bound of {stage} would apply to recoded values and not to the array; connect {stage} to the array, or disable strict"
-        ))),
+        Some(stage) if options.strict => Err(bound.pipeline.recoded(stage, ", or disable strict")),
         _ => Ok(()),
     }
 }

@@ -175,7 +175,7 @@ fn read_stages(r: &mut Reader<'_>) -> Result<Stages> {
             }
         });
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
-        stages.pipeline.nodes.push(Node { stage, args: parsed.args.clone(), inputs });
+        stages.pipeline.nodes.push(Node::new(stage, parsed.args.clone(), inputs));
         stages.parsed.push(parsed);
         stages.set_exact_values(i, pairs)?;
     }

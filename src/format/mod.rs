@@ -72,7 +72,7 @@ pub(crate) fn decoder_view(plan: &BoundPipeline, container: Container) -> Result
             Source::Port { node, port } => Source::Port { node: at(node), port },
         });
         let inputs = if node.inputs.is_empty() { vec![Source::Array] } else { inputs.collect() };
-        pipeline.nodes.push(Node { stage: node.stage, args: parsed.args, inputs });
+        pipeline.nodes.push(Node::new(node.stage, parsed.args, inputs));
     }
     let padded = plan.padded_bytes();
     let array = if marked { plan.array } else { plain_array(element, padded)? };

@@ -254,8 +254,8 @@ pub trait Stage: Sync {
         Ok(())
     }
 
-    /// The error for a fault of one of the kernels. `quantizer` is the stage with a radius that feeds this one, if there is one.
-    fn explain(&self, fault: Fault, _args: &Args, _quantizer: Option<&'static str>) -> Error {
+    /// The error for a fault of one of the kernels. `_before`: the stages whose first outputs feed this one, the nearest first.
+    fn explain(&self, fault: Fault, _args: &Args, _before: &[(&'static str, &Args)]) -> Error {
         explain(self.spec().name, fault)
     }
 

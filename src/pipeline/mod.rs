@@ -1,6 +1,7 @@
 //! A pipeline as the user states it: a graph of stages as plain data, with no bound types, memory, or
 //! backend.
 
+mod labels;
 pub(crate) mod notation;
 pub(crate) mod presets;
 
@@ -31,9 +32,16 @@ pub struct Node {
     pub(crate) stage: &'static dyn Stage,
     pub(crate) args: Args,
     pub(crate) inputs: Vec<Source>,
+    /// The name in a TOML file, for messages. Pipelines that differ only in names are equal.
+    pub(crate) name: Option<String>,
 }
 
 impl Node {
+    /// Without a name.
+    pub(crate) fn new(stage: &'static dyn Stage, args: Args, inputs: Vec<Source>) -> Node {
+        Node { stage, args, inputs, name: None }
+    }
+
     /// Name of the stage.
     pub fn stage(&self) -> &'static str {
         self.stage.spec().name
@@ -107,7 +115,7 @@ impl Pipeline {
         }
         let stage = stages::by_name(stage)?;
         let args = Args::new(stage.spec().name, stage.spec().params);
-        self.nodes.push(Node { stage, args, inputs: vec![] });
+        self.nodes.push(Node::new(stage, args, vec![]));
         Ok(self.nodes.len() - 1)
     }
 
@@ -166,19 +174,22 @@ impl Pipeline {
     /// The inputs of a stage, when it has room for one more.
     fn input(&mut self, consumer: usize) -> Result<&mut Vec<Source>> {
         let count = self.nodes.len();
-        let to = self.nodes.get_mut(consumer).ok_or_else(|| no_stage(consumer, count))?;
+        let to = self.nodes.get(consumer).ok_or_else(|| no_stage(consumer, count))?;
         if to.inputs.len() >= to.stage.inputs(&to.args)? {
-            let what = format!("{} (stage {consumer}) already has all its inputs", to.stage.spec().name);
+            let what = match self.ports(consumer) {
+                Some(ports) => format!("{ports}, and all are connected; add a name before the connection"),
+                None => format!("{} already has all its inputs", self.label(consumer)),
+            };
             return Err(Error::InvalidPipeline(what));
         }
-        Ok(&mut to.inputs)
+        Ok(&mut self.nodes[consumer].inputs)
     }
 
     /// The pipeline of arrays that are stored without coding.
     pub(crate) fn identity() -> Pipeline {
         let stage = stages::IDENTITY;
         let args = Args::new(stage.spec().name, stage.spec().params);
-        Pipeline { nodes: vec![Node { stage, args, inputs: vec![] }], ..Pipeline::default() }
+        Pipeline { nodes: vec![Node::new(stage, args, vec![])], ..Pipeline::default() }
     }
 
     /// The same with the stages that write containers under these rules.
@@ -195,10 +206,9 @@ impl Pipeline {
     }
 
     /// A stage with a bound whose input is not the array: a stage before it recodes the values.
-    pub(crate) fn recoded_bound(&self) -> Option<&'static str> {
-        let bounded = |n: &&Node| n.stage.mode(&n.args).is_some_and(|m| m != UNBOUNDED);
-        let mut losing = self.losing().filter(bounded);
-        losing.find(|n| !self.gets_array(n, MAX_STAGES)).map(Node::stage)
+    pub(crate) fn recoded_bound(&self) -> Option<usize> {
+        let bounded = |n: &Node| n.stage.mode(&n.args).is_some_and(|m| m != UNBOUNDED);
+        self.nodes.iter().position(|n| self.is_losing(n) && bounded(n) && !self.gets_array(n, MAX_STAGES))
     }
 
     /// The stages that lose something which shows in the restored array.
@@ -223,17 +233,23 @@ impl Pipeline {
     /// The pipeline with the parameters that are left to the shape of the array.
     pub(crate) fn bound_to(&self, array: &Array) -> Result<Pipeline> {
         let mut bound = self.clone();
-        bound.nodes.iter_mut().try_for_each(|n| n.stage.fit_shape(&mut n.args, array))?;
+        for (i, node) in bound.nodes.iter_mut().enumerate() {
+            node.stage.fit_shape(&mut node.args, array).map_err(|e| self.in_stage(i, e))?;
+        }
         Ok(bound)
     }
 
-    /// The error for a fault of a node.
-    pub(crate) fn explain(&self, node: &Node, fault: Fault) -> Error {
-        let quantizer = match node.inputs.first() {
-            Some(Source::Port { node, .. }) => self.nodes.get(*node).filter(|n| n.args.has("quant_radius")),
-            _ => None,
-        };
-        node.stage.explain(fault, &node.args, quantizer.map(Node::stage))
+    /// The error for a fault of a stage.
+    pub(crate) fn explain(&self, stage: usize, fault: Fault) -> Error {
+        let (node, mut before) = (&self.nodes[stage], vec![]);
+        let mut next = node.inputs.first();
+        while let Some(Source::Port { node, port: 0 }) = next {
+            let Some(node) = self.nodes.get(*node).filter(|_| before.len() < MAX_STAGES) else { break };
+            before.push((node.stage(), &node.args));
+            next = node.inputs.first();
+        }
+        let error = node.stage.explain(fault, &node.args, &before);
+        if matches!(fault, Fault::OutOfRange(_)) { self.in_stage(stage, error) } else { error }
     }
 
     /// True if all stages between a node and the array are identities.

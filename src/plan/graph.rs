@@ -102,7 +102,6 @@ impl Graph {
         rules: Rules,
     ) -> Result<NodeValues> {
         let node = &pipeline.nodes[i];
-        let spec = node.stage.spec();
         let mut inputs = vec![];
         for source in sources(pipeline, i) {
             inputs.push(match source {
@@ -112,7 +111,7 @@ impl Graph {
                     from.and_then(|n| n.outputs.get(port).copied()).ok_or_else(|| {
                         Error::InvalidPipeline(format!(
                             "{} reads a port that its producer does not have under its parameters",
-                            spec.name
+                            pipeline.label(i)
                         ))
                     })?
                 }
@@ -120,7 +119,7 @@ impl Graph {
         }
         inputs.iter().for_each(|v| self.values[v.index()].feeds = true);
         let edges: Vec<EdgeType> = inputs.iter().map(|&v| self.edge(v)).collect();
-        let bound = node.stage.bind(&node.args, &edges, rules)?;
+        let bound = node.stage.bind(&node.args, &edges, rules).map_err(|e| pipeline.in_stage(i, e))?;
         let edges = bound.outputs();
         if edges.len() != node.stage.outputs(&node.args)?.len()
             || edges.len() > MAX_PORTS
@@ -227,7 +226,7 @@ fn cycle(pipeline: &Pipeline, start: usize, level: &[Option<usize>]) -> String {
         next = unplaced(node);
     }
     let first = seen.iter().position(|node| Some(*node) == next).unwrap_or(0);
-    let name = |&i: &usize| format!("{} (stage {i})", pipeline.nodes[i].stage());
+    let name = |&i: &usize| pipeline.label(i);
     let names: Vec<String> = seen[first..].iter().rev().chain(seen.last()).map(name).collect();
     format!("the stages form a cycle: {}; remove one of these connections", names.join(" > "))
 }
@@ -247,20 +246,20 @@ fn order(pipeline: &Pipeline) -> Result<Vec<usize>> {
         let sources = sources(pipeline, i);
         let ports = node.stage.inputs(&node.args)?;
         if sources.len() != ports {
-            return invalid(format!(
-                "{} (stage {i}) has {} of its {ports} inputs",
-                node.stage(),
-                sources.len()
-            ));
+            return invalid(match pipeline.ports(i) {
+                Some(inputs) => format!(
+                    "{inputs}: names {ports}, connected inputs {}; connect an input for each name, or change the names",
+                    node.inputs.len()
+                ),
+                None => format!("{} has {} of its {ports} inputs", pipeline.label(i), sources.len()),
+            });
         }
         if sources.contains(&Source::Array) {
             level[i] = Some(0);
         }
     }
-    let headers: Vec<String> = (0..nodes.len())
-        .filter(|&i| level[i].is_some())
-        .map(|i| format!("{} (stage {i})", nodes[i].stage()))
-        .collect();
+    let headers: Vec<String> =
+        (0..nodes.len()).filter(|&i| level[i].is_some()).map(|i| pipeline.label(i)).collect();
     if headers.len() != 1 {
         return invalid(match headers.len() {
             0 => format!("no stage reads the array, because {}", cycle(pipeline, 0, &level)),

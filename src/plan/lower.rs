@@ -22,7 +22,8 @@ pub(super) fn lower(pipeline: &Pipeline, g: &mut Graph, direction: Direction) ->
             }
             for i in order {
                 let node = g.nodes[i].clone();
-                node.bound.encode(node.ports(), &mut emit(g, (pipeline.nodes[i].stage(), i), &mut steps))?;
+                let mut to = emit(g, (pipeline.nodes[i].stage(), i), &mut steps);
+                node.bound.encode(node.ports(), &mut to).map_err(|e| pipeline.in_stage(i, e))?;
             }
         }
         Direction::Decode => {

@@ -167,7 +167,7 @@ impl Plan {
     pub(crate) fn explain(&self, step: &Step, fault: Fault) -> Error {
         match self.bound.pipeline.nodes.get(step.node) {
             // A padding step belongs to no stage; errors name the first stage.
-            Some(node) if node.stage() == step.stage => self.bound.pipeline.explain(node, fault),
+            Some(node) if node.stage() == step.stage => self.bound.pipeline.explain(step.node, fault),
             _ => explain(step.stage, fault),
         }
     }

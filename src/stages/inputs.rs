@@ -10,7 +10,7 @@ pub(super) const IN: &[&str] = &["input"];
 
 /// The floats on the edge of a stage with [`super::parameters::FLOAT_TYPE`].
 pub(super) fn floats(stage: &'static str, args: &Args, edge: EdgeType) -> Result<DType> {
-    let refused = |accepts| Error::TypeMismatch { stage, port: IN[0], got: edge.dtype, accepts };
+    let refused = |accepts| Error::type_mismatch(stage, IN[0], edge.dtype, accepts);
     if !edge.dtype.is_float() {
         return Err(refused("f32 and f64"));
     }
@@ -26,7 +26,7 @@ pub(super) fn known_elements(stage: &'static str, edge: EdgeType, most: u64) -> 
     let (bytes, width) = (edge.max_bytes(), edge.dtype.bytes());
     if bytes % width != 0 || edge.length.is_dynamic() {
         let accepts = "whole floats of a length that is known beforehand";
-        return Err(Error::TypeMismatch { stage, port: IN[0], got: edge.dtype, accepts });
+        return Err(Error::type_mismatch(stage, IN[0], edge.dtype, accepts));
     }
     if bytes / width > most {
         return Err(Error::TooLarge { stage, needed: bytes, limit: most * width });
@@ -47,25 +47,21 @@ pub(super) fn same_width(stage: &'static str, element: DType, edge: EdgeType) ->
     if element.bytes() == edge.dtype.bytes() {
         return Ok(());
     }
-    Err(Error::TypeMismatch {
-        stage,
-        port: IN[0],
-        got: edge.dtype,
-        accepts: "elements of the width of its input_type",
-    })
+    let accepts = format!("elements of {} bytes, the width of its input_type {element}", element.bytes());
+    Err(Error::type_mismatch(stage, IN[0], edge.dtype, accepts))
 }
 
-/// The signed integer of the width on the edge, for stages that take integers only.
-pub(super) fn signed(
-    stage: &'static str,
-    args: &Args,
-    edge: EdgeType,
-    accepts: &'static str,
-) -> Result<DType> {
+/// The signed integer of the width on the edge, for stages that take integers only. `otherwise` follows the accepted types in the
+/// error text.
+pub(super) fn signed(stage: &'static str, args: &Args, edge: EdgeType, otherwise: &str) -> Result<DType> {
     let element = element(args, edge)?;
     same_width(stage, element, edge)?;
     if element.is_float() || edge.dtype.is_float() {
-        return Err(Error::TypeMismatch { stage, port: IN[0], got: edge.dtype, accepts });
+        let accepts = match args.choice("input_type")? {
+            "auto" => format!("integers{otherwise}"),
+            name => format!("integers of the width of its input_type {name}{otherwise}"),
+        };
+        return Err(Error::type_mismatch(stage, IN[0], edge.dtype, accepts));
     }
     Ok(element.signed())
 }

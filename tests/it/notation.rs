@@ -196,6 +196,75 @@ fn refusals_are_short_and_hold_no_control_characters() {
     assert!(!e.contains(char::is_control), "{e:?}");
 }
 
+/// Why an array of f32 is not compressed with a pipeline in TOML.
+fn refusal(toml: &str) -> Error {
+    let array = Array::new(DType::F32, &[4096]).unwrap();
+    Encoder::new(&Pipeline::from_toml(toml).unwrap(), &array, &Options::default()).map(|_| ()).unwrap_err()
+}
+
+#[test]
+fn errors_of_a_graph_name_the_stages_of_the_file() {
+    use Status::{InvalidArgument, InvalidPipeline, TypeMismatch};
+    let stage = |name: &str, kind: &str, keys: &str| {
+        format!("[[stage]]\nname = \"{name}\"\ntype = \"{kind}\"\n{keys}\n")
+    };
+    let after = |name: &str, kind: &str, keys: &str, from: &str| {
+        stage(name, kind, &format!("{keys}\ninputs = [{{ from = \"{from}\" }}]"))
+    };
+    let root = stage("root", "stored", "");
+    for (text, status, words) in [
+        (
+            root.clone() + &stage("free", "rze", ""),
+            InvalidPipeline,
+            "stored (stage 0, `root`), rze (stage 1, `free`) all read the array",
+        ),
+        (
+            root.clone() + &after("a", "rze", "", "b") + &after("b", "rze", "", "a"),
+            InvalidPipeline,
+            "cycle: rze (stage 2, `b`) > rze (stage 1, `a`) > rze (stage 2, `b`)",
+        ),
+        (
+            root.clone() + &after("steps", "difference", "chunk_size = 10000", "root"),
+            InvalidArgument,
+            "stage 1, `steps`: difference.chunk_size is 10000",
+        ),
+        (
+            root.clone() + &after("signs", "zigzag", "input_type = \"i16\"", "root"),
+            TypeMismatch,
+            "stage 1, `signs`: zigzag.input does not support f32; supported: elements of 2 bytes, the width of its input_type i16",
+        ),
+        (
+            root.clone() + &after("signs", "zigzag", "input_type = \"i32\"", "root"),
+            TypeMismatch,
+            "stage 1, `signs`: zigzag.input does not support f32; supported: integers of the width of its input_type i32; any bytes with byte_transparent",
+        ),
+        // Names that are the type need no mention.
+        (
+            after("difference", "difference", "chunk_size = 10000", "root") + &root,
+            InvalidArgument,
+            "difference.chunk_size is 10000",
+        ),
+    ] {
+        let e = refusal(&text);
+        assert_eq!(e.status(), status, "{e}");
+        let named = e.to_string().contains(words);
+        assert!(named && (words.contains('`') || !e.to_string().contains("stage")), "`{e}`, not `{words}`");
+    }
+    // Stages without names have numbers if several have the type.
+    let mut p = Pipeline::from_text("stored > difference > rze > difference").unwrap();
+    p.args_mut(3).unwrap().set_int("chunk_size", 10000).unwrap();
+    let array = Array::new(DType::F32, &[4096]).unwrap();
+    let e = Encoder::new(&p, &array, &Options::default()).map(|_| ()).unwrap_err();
+    assert!(e.to_string().starts_with("stage 3: difference.chunk_size is 10000"), "{e}");
+}
+
+#[test]
+fn pipelines_that_differ_only_in_names_are_equal() {
+    let named = |name: &str| Pipeline::from_toml(&QUANT.replace("\"q\"", &format!("\"{name}\""))).unwrap();
+    assert_eq!(named("q"), named("codes"));
+    assert_eq!(named("q").to_toml().unwrap(), named("codes").to_toml().unwrap());
+}
+
 /// The text of a refusal has all of these.
 fn refused(result: Result<Pipeline, Error>, status: Status, words: &[&str]) {
     let e = result.unwrap_err();
@@ -216,6 +285,10 @@ fn files_are_refused_by_line_and_remedy() {
         ("x = ", InvalidPipeline, &["line 1", "not TOML"]),
         ("\n[pipelines]\n", UnknownName, &["line 2", "`pipelines`", "nearest is `pipeline`"]),
         ("[stage]\nname = \"q\"", InvalidPipeline, &["[[stage]]"]),
+        ("\n [stage]\nname = \"q\"\n[stage]\nname = \"r\"", InvalidPipeline, &["line 2", "[[stage]]"]),
+        ("[stage]\nname = \"q\"\n[[stage]]\nname = \"r\"", InvalidPipeline, &["line 1", "[[stage]]"]),
+        ("[[stage]]\nname = \"q\"\n[stage]\nname = \"r\"", InvalidPipeline, &["line 3", "[[stage]]"]),
+        ("[stage]\nname = \"q\"\nname = \"r\"", InvalidPipeline, &["line 3", "duplicate key"]),
         ("stage = [1]", InvalidPipeline, &["[[stage]]"]),
         ("[[stage]]\ntype = \"RZE\"", InvalidPipeline, &["line 1", "requires name"]),
         ("[[stage]]\nname = \"z\"", InvalidPipeline, &["requires type"]),

@@ -217,6 +217,35 @@ fn elements_of_another_stage_are_whole_symbols() {
     assert!(Encoder::new(&alone, &array, &Options::default()).is_ok());
 }
 
+/// The advice for symbols of lorenzo_quant with these parameters, and maybe stage zigzag, to stage huffman.
+fn advice(sets: &[(&str, &str)], mapped: bool) -> String {
+    let sample = samples::make(DType::F32, &[12, 11, 10], Content::Walk, 3);
+    let mut stages =
+        vec![("lorenzo_quant", [&[("error_bound", "4e-3")], sets].concat()), ("huffman", vec![])];
+    if mapped {
+        stages.insert(1, ("zigzag", vec![]));
+    }
+    let stages: Vec<(&str, &[(&str, &str)])> = stages.iter().map(|(s, sets)| (*s, &sets[..])).collect();
+    let refused = every_way(&chain(&stages), &sample, &options(Container::Compact, true)).err();
+    let text = refused.map(|e| e.to_string()).unwrap_or_default();
+    assert!(text.contains("an input element of huffman is"), "{text}");
+    text.split_once("which is 1024").unwrap().1.into()
+}
+
+#[test]
+fn symbols_without_a_code_are_refused_with_the_cause() {
+    let (off, on, near) = (("zigzag_codes", "false"), ("zigzag_codes", "true"), ("quant_radius", "512"));
+    let or = ", or huffman.bklen to 65536";
+    for (sets, mapped, says) in [
+        (&[off, near][..], false, "lorenzo_quant.zigzag_codes to true"),
+        (&[on, near], true, "lorenzo_quant.zigzag_codes to false"),
+        (&[off], false, "lorenzo_quant.zigzag_codes to true and lorenzo_quant.quant_radius to at most 512"),
+        (&[on], false, "lorenzo_quant.quant_radius to at most 512"),
+    ] {
+        assert_eq!(advice(sets, mapped), format!("; set {says}{or}"));
+    }
+}
+
 #[test]
 fn symbols_without_a_code_are_refused_with_the_parameters_to_set() {
     let sample = samples::make(DType::F32, &[12, 11, 10], Content::Walk, 3);

@@ -59,7 +59,7 @@ fn usage_is_exit_2() {
         (&format!("{base} --pipeline difference>fast(eb=1)"), &["--pipeline: ", "recoded"]),
         (
             &format!("{base} --config loop.toml"),
-            &["loop.toml: ", "cycle: difference (stage 0) > difference (stage 0)"],
+            &["loop.toml: ", "cycle: difference (stage 0, `a`) > difference (stage 0, `a`)"],
         ),
         (&format!("{base} --eb 1e-3 --set error_bound=1"), &["error_bound is given twice", "--eb", "--set"]),
         (&format!("{pfpl} --eb 1 --mode abs --set quantizer.mode=noa"), &["mode is given twice", "--mode"]),

@@ -117,6 +117,43 @@ fn options_reach_the_container() {
     assert_eq!(threads(1), threads(3));
 }
 
+#[test]
+fn info_numbers_stages_of_one_type() {
+    let fixture = Fixture::new();
+    let stage = |name: &str, kind: &str, input: &str| {
+        format!("[[stage]]\nname = \"{name}\"\ntype = \"{kind}\"\ninputs = [{{ from = {input} }}]\n")
+    };
+    let file = [
+        "[[stage]]\nname = \"q\"\ntype = \"quantizer\"\nmode = \"noa\"\nerror_bound = 1e-3\n".into(),
+        stage("a", "difference", "\"q\", port = \"codes\""),
+        stage("b", "difference", "\"q\", port = \"outlier_idxs\""),
+        stage("c", "rze", "\"a\""),
+        stage("d", "bitshuffle", "\"b\""),
+    ];
+    fixture.write("own.toml", file.concat().as_bytes());
+    fixture.run("compress egm96.f32 -o a --dtype f32 --config own.toml").ok();
+    let text = fixture.run("info a").ok();
+    for line in [
+        "stage 0    quantizer <- array",
+        "stage 2    difference <- quantizer.outlier_idxs",
+        "stage 3    rze <- 1 difference.output",
+        "stage 4    bitshuffle <- 2 difference.output",
+        "segment    rze.output, ",
+        "segment    quantizer.outlier_vals, ",
+    ] {
+        assert!(text.lines().any(|l| l.starts_with(line)), "no `{line}` in {text}");
+    }
+    // A segment of one of two stages of a type has the number too.
+    fixture.write("own.toml", file[..3].concat().replace("\"difference\"", "\"rze\"").as_bytes());
+    fixture.run("compress egm96.f32 -o b --dtype f32 --config own.toml").ok();
+    let text = fixture.run("info b").ok();
+    for line in
+        ["segment    1 rze.output, ", "segment    2 rze.output, ", "segment    quantizer.outlier_vals, "]
+    {
+        assert!(text.contains(line), "no `{line}` in {text}");
+    }
+}
+
 /// A note announces that a file of generation 2026-05 without `strict` does not contain the shape.
 #[test]
 fn files_without_their_shape_are_announced() {

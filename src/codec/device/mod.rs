@@ -181,9 +181,9 @@ pub struct CallResult {
 impl CallResult {
     /// The length, or the error that the numbers describe.
     fn of(self, plan: &Plan, room: u64) -> Result<u64> {
-        let explain = |fault: Fault| match plan.bound.pipeline.nodes.get(self.stage as usize) {
-            Some(node) => plan.bound.pipeline.explain(node, fault),
-            None => crate::ir::stage::explain("container", fault),
+        let explain = |fault: Fault| match self.stage as usize {
+            stage if stage < plan.bound.pipeline.nodes.len() => plan.bound.pipeline.explain(stage, fault),
+            _ => crate::ir::stage::explain("container", fault),
         };
         let status = Status::ALL.iter().copied().find(|s| *s as i32 == self.status);
         match status {

@@ -202,7 +202,7 @@ fn read_stages(records: &[u8], generation: Option<Generation>, ids: &mut Vec<(u1
             }
             ids.push((id, if port < ports { Id::Port(i, port) } else { Id::Extra }));
         }
-        nodes.push(Node { stage, args: node.args.clone(), inputs: sources });
+        nodes.push(Node::new(stage, node.args.clone(), sources));
         parsed.push(node);
     }
     Ok(Stages { pipeline: Pipeline { nodes, ..Pipeline::default() }, parsed })

@@ -18,10 +18,10 @@ impl Pipeline {
     /// Reads a pipeline from TOML.
     ///
     /// # Errors
-    /// [`Error::InvalidPipeline`] for text that is no TOML or no pipeline, [`Error::UnknownName`] for unknown
+    /// [`Error::InvalidPipeline`] for text that is no TOML or has no stages, [`Error::UnknownName`] for unknown
     /// keys, stages, and ports, with the nearest known name, [`Error::InvalidArgument`] for values,
-    /// [`Error::Unsupported`] for features of the reference that this version does not have. All errors
-    /// contain the line.
+    /// [`Error::Unsupported`] for features of the reference that this version does not have. Errors
+    /// contain the line, if there is one. The graph is checked when it is bound to an array.
     pub fn from_toml(text: &str) -> Result<Pipeline> {
         in_default_environment(|| reader::read(text))
     }
@@ -57,14 +57,17 @@ fn always_said(parameter: &str) -> bool {
     matches!(parameter, "error_bound" | "mode")
 }
 
-/// An error with the place in the text where it came up.
-fn at(place: &str, error: Error) -> Error {
+/// An error with the place where it came up: in a text, or in a pipeline.
+pub(super) fn at(place: &str, error: Error) -> Error {
     match error {
         Error::InvalidArgument { what, got, expected } => {
             Error::InvalidArgument { what: format!("{place}: {what}"), got: shown(&got), expected }
         }
         Error::UnknownName { kind, name, place: of, known } => {
             Error::UnknownName { kind, name: shown(&name), place: format!("{of} ({place})"), known }
+        }
+        Error::TypeMismatch { stage, port, got, accepts } => {
+            Error::TypeMismatch { stage: format!("{place}: {stage}"), port, got, accepts }
         }
         Error::InvalidPipeline(what) => Error::InvalidPipeline(format!("{place}: {what}")),
         Error::Unsupported { stage, what } => Error::Unsupported { stage, what: format!("{what} ({place})") },

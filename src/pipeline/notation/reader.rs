@@ -12,6 +12,7 @@ use toml::de::{DeTable, DeValue};
 
 /// In place of the name of a stage: the array.
 const ARRAY: &str = "__external__";
+const ARRAY_OF_STAGES: &str = "stages must be tables, each under [[stage]], with two brackets";
 
 pub(super) fn read(text: &str) -> Result<Pipeline> {
     let file = File { text };
@@ -20,11 +21,12 @@ pub(super) fn read(text: &str) -> Result<Pipeline> {
         return Err(file.wrong(at..at, what));
     }
     let root = DeTable::parse(text).map_err(|e| {
+        let span = e.span().unwrap_or_default();
+        if let Some(header) = file.single_stage(&span) {
+            return file.wrong(header..header, ARRAY_OF_STAGES);
+        }
         let what = e.message().replace('\n', "; ");
-        at(
-            &file.line(e.span().unwrap_or_default()),
-            Error::InvalidPipeline(format!("this is not TOML: {what}")),
-        )
+        file.wrong(span, format!("this is not TOML: {what}"))
     })?;
     file.pipeline(root.get_ref())
 }
@@ -48,6 +50,18 @@ impl File<'_> {
         format!("line {}", 1 + before.iter().filter(|b| **b == b'\n').count()) // seed: notation-line
     }
 
+    /// Start of the first header `[stage]`, if the text is no TOML because of a second header of a stage.
+    fn single_stage(&self, span: &Range<usize>) -> Option<usize> {
+        let lines = self.text.split_inclusive('\n').scan(0, |end, line| {
+            *end += line.len();
+            Some((*end - line.len(), line.trim_start()))
+        });
+        let refused = lines.clone().take_while(|(start, _)| *start <= span.start).last();
+        let header = |line: &str| line.starts_with("[stage]") || line.starts_with("[[stage]]");
+        refused.filter(|(_, line)| header(line))?;
+        lines.clone().find(|(_, line)| line.starts_with("[stage]")).map(|(start, _)| start)
+    }
+
     fn wrong(&self, span: Range<usize>, what: impl Into<String>) -> Error {
         at(&self.line(span), Error::InvalidPipeline(what.into()))
     }
@@ -64,7 +78,7 @@ impl File<'_> {
                     return Err(self.wrong(key.span(), "pipeline must be a table, [pipeline]"));
                 }
                 ("stage", _) => {
-                    return Err(self.wrong(key.span(), "stages must be tables, each under [[stage]]"));
+                    return Err(self.wrong(key.span(), ARRAY_OF_STAGES));
                 }
                 (other, _) => {
                     let known = ["pipeline", "stage"];
@@ -153,6 +167,9 @@ impl File<'_> {
             |e| at(&self.line(table.get_key_value("type").map_or(item.span(), |(key, _)| key.span())), e);
         let stage = reference::stage(kind).map_err(of_type)?;
         let index = pipeline.add(stage.spec().name).map_err(line)?;
+        if let Some(node) = pipeline.nodes.get_mut(index) {
+            node.name = Some(shown(name));
+        }
         let mut keys = Keys::new(stage.spec().name, pipeline.args_mut(index)?);
         for (key, item) in table {
             let name = key.get_ref().as_ref();

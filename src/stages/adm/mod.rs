@@ -58,7 +58,7 @@ fn element(args: &Args, edge: EdgeType) -> Result<DType> {
         _ => None,
     };
     let accepts = "elements of 2 or 4 bytes, or of a multiple of its dtype";
-    element.ok_or(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: edge.dtype, accepts })
+    element.ok_or(Error::type_mismatch(SPEC.name, IN[0], edge.dtype, accepts))
 }
 
 /// Most bytes of a stream: starts, centers and flags of the groups, a byte an element, and 512 times its width of bits a group.

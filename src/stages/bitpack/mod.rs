@@ -104,7 +104,7 @@ impl BoundBitpack {
         let whole = edge.length.is_dynamic() || edge.max_bytes() % chosen.bytes() == 0;
         if chosen.is_float() || edge.dtype.is_float() || chosen.bytes() == 8 || !whole {
             let accepts = "whole integers of 1, 2 and 4 bytes, of the width of its input_type";
-            return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: edge.dtype, accepts });
+            return Err(Error::type_mismatch(SPEC.name, IN[0], edge.dtype, accepts));
         }
         let (bits, most) = (args.int("nbits")? as u64, 8 * chosen.bytes());
         if bits > most {
@@ -210,7 +210,7 @@ impl Stage for Bitpack {
         Ok(Parsed { args, input: Some(element), length: Length::Bytes(length), metadata })
     }
 
-    fn explain(&self, fault: Fault, _: &Args, _: Option<&'static str>) -> Error {
+    fn explain(&self, fault: Fault, _: &Args, _: &[(&'static str, &Args)]) -> Error {
         match fault {
             Fault::OutOfRange(element) => {
                 let expected = "one that its nbits, base and shift keep whole; auto_detect finds how many bits that takes";

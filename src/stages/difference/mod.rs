@@ -114,7 +114,7 @@ impl Stage for Difference {
         same_width(SPEC.name, element, input)?;
         if element.is_float() != input.dtype.is_float() && element.is_float() {
             let accepts = "floats, when its input_type is a float";
-            return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: input.dtype, accepts });
+            return Err(Error::type_mismatch(SPEC.name, IN[0], input.dtype, accepts));
         }
         let (element, code) = match args.choice("code")? {
             "plain" => (element, PLAIN),

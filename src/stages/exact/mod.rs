@@ -73,7 +73,7 @@ impl BoundExact {
         let (bytes, width) = (edge.max_bytes(), element.bytes());
         if bytes % width != 0 || edge.length.is_dynamic() {
             let accepts = "whole elements of a length that is known beforehand";
-            return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: edge.dtype, accepts });
+            return Err(Error::type_mismatch(SPEC.name, IN[0], edge.dtype, accepts));
         }
         let (n, most) = (bytes / width, MOST_ELEMENTS as u64);
         if n > most {

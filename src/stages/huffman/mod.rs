@@ -12,7 +12,7 @@ use super::inputs::{IN, only};
 use crate::base::dtype::DType;
 use crate::base::edge_type::EdgeType;
 use crate::base::error::{Error, Fault, Result};
-use crate::base::param::{Args, Kind, Param, Setting};
+use crate::base::param::{Args, Kind, MODE, POINTWISE, Param, Setting};
 use crate::base::wire::{Reader, Writer};
 use crate::ir::fusion::Fusion;
 use crate::ir::kernel::{Kernel, Role, alone};
@@ -58,6 +58,8 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
+/// The parameter of quantizers that maps signed codes to small unsigned ones.
+const SIGN: &str = "zigzag_codes";
 /// Length of the codebook unless `bklen` or symbols of one byte require another.
 const DEFAULT_SYMBOLS: u32 = 1024;
 /// Symbols have 16 bits at most.
@@ -81,7 +83,27 @@ fn symbols(args: &Args, edge: EdgeType) -> Result<DType> {
         return Ok(symbol);
     }
     let accepts = "elements that are whole symbols of its input_type";
-    Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: edge.dtype, accepts })
+    Err(Error::type_mismatch(SPEC.name, IN[0], edge.dtype, accepts))
+}
+
+/// The parameters of the quantizer before this stage, maybe with stage zigzag in between, that make its codes smaller than `bklen`.
+fn smaller_codes(before: &[(&'static str, &Args)], bklen: i64) -> Option<String> {
+    let (mapped, stage, args) = match *before {
+        [("zigzag", _), (stage, args), ..] if args.has(SIGN) => (true, stage, args),
+        [(stage, args), ..] => (false, stage, args),
+        [] => return None,
+    };
+    let radius = args.int("quant_radius").ok()?;
+    let mut sets = vec![];
+    // Exactly one of the parameter and stage zigzag has to map the signs. Codes of mode rel have no signs to map.
+    let signed = args.choice(MODE).is_ok_and(|mode| mode != POINTWISE);
+    if signed && args.flag(SIGN).is_ok_and(|zigzag| zigzag == mapped) {
+        sets.push(format!("{stage}.{SIGN} to {}", !mapped));
+    }
+    if radius == 0 || radius > bklen / 2 {
+        sets.push(format!("{stage}.quant_radius to at most {}", bklen / 2));
+    }
+    (!sets.is_empty()).then(|| sets.join(" and "))
 }
 
 /// The longest stream of `n` symbols: header and book, two numbers for each of the shortest partitions, and
@@ -143,21 +165,19 @@ impl Stage for Huffman {
         Ok(Parsed { args, input: Some(symbol), length: Length::Bytes(bytes), metadata: vec![] })
     }
 
-    fn explain(&self, fault: Fault, args: &Args, quantizer: Option<&'static str>) -> Error {
+    fn explain(&self, fault: Fault, args: &Args, before: &[(&'static str, &Args)]) -> Error {
         let Fault::OutOfRange(symbol) = fault else { return explain(SPEC.name, fault) };
         let bklen = match args.int("bklen") {
             // Symbols of one byte are all below their default.
             Ok(0) | Err(_) => DEFAULT_SYMBOLS.into(),
             Ok(given) => given,
         };
-        let mut expected = format!("one below huffman.bklen, which is {bklen}");
+        let mut remedies = Vec::from_iter(smaller_codes(before, bklen));
         if symbol < MOST_SYMBOLS as u64 {
-            expected += "; set huffman.bklen to 65536";
+            remedies.push(format!("huffman.bklen to {MOST_SYMBOLS}"));
         }
-        if let Some(stage) = quantizer {
-            let or = if symbol < MOST_SYMBOLS as u64 { ", or" } else { "; set" };
-            expected += &format!("{or} {stage}.quant_radius to at most {}", bklen / 2);
-        }
+        let set = if remedies.is_empty() { "" } else { "; set " };
+        let expected = format!("one below huffman.bklen, which is {bklen}{set}{}", remedies.join(", or "));
         Error::out_of_range(SPEC.name, symbol, &expected)
     }
 

@@ -104,7 +104,7 @@ impl Stage for Lattice {
         let value = floats(SPEC.name, args, input)?;
         if input.max_bytes() % value.bytes() != 0 || input.length.is_dynamic() {
             let accepts = "whole floats of a length that is known beforehand";
-            return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: input.dtype, accepts });
+            return Err(Error::type_mismatch(SPEC.name, IN[0], input.dtype, accepts));
         }
         Ok(Arc::new(BoundLattice { input, launch: launch(args, value)? }))
     }

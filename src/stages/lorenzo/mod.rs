@@ -135,7 +135,7 @@ fn dimensions(dims: [u64; 3]) -> u8 {
 
 impl BoundLorenzo {
     fn new(args: &Args, input: EdgeType) -> Result<BoundLorenzo> {
-        let element = signed(SPEC.name, args, input, "integers of the width of its input_type")?;
+        let element = signed(SPEC.name, args, input, "")?;
         let (block, order) = (args.int("block_size")? as u64, args.int("order")? as u32);
         if order == 2 && block == 0 {
             return Err(refuse("order", order, "1 without a block_size"));

@@ -47,7 +47,7 @@ impl Stage for Negabinary {
 
     fn bind(&self, args: &Args, inputs: &[EdgeType], _: Rules) -> Result<Arc<dyn BoundStage>> {
         let input = only(inputs)?;
-        let element = signed(SPEC.name, args, input, "integers of the width of its input_type")?;
+        let element = signed(SPEC.name, args, input, "")?;
         Ok(Arc::new(BoundNegabinary { input, element }))
     }
 

@@ -95,8 +95,8 @@ impl Stage for Rle {
         let width = element.bytes();
         let whole = input.length.is_dynamic() || input.max_bytes() % width == 0;
         if element.is_float() || input.dtype.is_float() || !whole {
-            let accepts = "whole integers of the width of its input_type";
-            return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: input.dtype, accepts });
+            let accepts = format!("whole integers of {width} bytes, the width of its input_type {element}");
+            return Err(Error::type_mismatch(SPEC.name, IN[0], input.dtype, accepts));
         }
         let chunk_bytes = args.int("chunk_size")? as u64;
         if chunk_bytes > 0 && chunk_bytes < width {

@@ -50,8 +50,7 @@ impl Stage for Zigzag {
         let element = if transparent {
             element(args, input)?.signed()
         } else {
-            let accepts = "integers of the width of its input_type; any bytes with byte_transparent";
-            signed(SPEC.name, args, input, accepts)?
+            signed(SPEC.name, args, input, "; any bytes with byte_transparent")?
         };
         Ok(Arc::new(BoundZigzag { input, element, transparent }))
     }

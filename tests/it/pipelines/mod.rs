@@ -218,7 +218,18 @@ fn streams_are_merged_by_name() {
     assert!(matches!(&e, Error::InvalidArgument { what, .. } if what == "merge.segments"), "{e}");
     assert!(e.to_string().contains("129") && e.to_string().contains("128"), "{e}");
     assert!(refusal(&two("a+b", 0)).contains("one port twice"));
-    assert!(refusal(&two("a+b+c", 1)).contains("2 of its 3 inputs"));
+    let text = refusal(&two("a+b+c", 1));
+    assert!(text.contains("merge (stage 3) has one input for each name in merge.segments, which is `a+b+c`"));
+    assert!(text.contains("names 3, connected inputs 2"), "{text}");
+    // Names that are set too late, or taken away.
+    let mut late = two("a+b", 1);
+    let text = late.connect(0, "output", 3).unwrap_err().to_string();
+    assert!(
+        text.contains("for each name in merge.segments, which is `a+b`, and all are connected"),
+        "{text}"
+    );
+    late.args_mut(3).unwrap().set_text("segments", "a").unwrap();
+    assert!(refusal(&late).contains("names 1, connected inputs 2"));
     let mut alone = Pipeline::new();
     let node = alone.add("merge").unwrap();
     for bad in ["", "a+", "a b", "a,b", "a+b+c+d+e+f+g+h+i"] {
@@ -369,6 +380,29 @@ fn invalid_pipelines_are_refused_by_name() {
     }
     let stage = two.add("huffmann").unwrap_err().to_string();
     assert!(stage.contains("huffmann") && STAGES.iter().all(|s| stage.contains(s.spec().name)), "{stage}");
+}
+
+/// A stage with a bound behind a stage whose output is no array of floats either.
+#[test]
+fn a_bound_that_is_not_of_the_array_is_refused_in_these_words() {
+    let array = Array::new(DType::F32, &[4096]).unwrap();
+    for (first, port, second) in [
+        ("difference", "output", "quantizer"),
+        ("rze", "output", "quantizer"),
+        ("rze", "output", "fast"),
+        ("lorenzo_quant", "codes", "lorenzo_quant"),
+        ("lorenzo_quant", "outlier_errors", "ginterp"),
+    ] {
+        let mut p = Pipeline::new();
+        let (a, b) = (add(&mut p, first, &[]), add(&mut p, second, &[]));
+        p.connect(a, port, b).unwrap();
+        let text = match Encoder::new(&p, &array, &Options::default()).err() {
+            Some(Error::InvalidPipeline(text)) => text,
+            other => panic!("{first}.{port} > {second}: {other:?}"),
+        };
+        assert!(text.contains(&format!("the bound of {second} (stage 1)")), "{text}");
+        assert!(text.contains("a stage with a bound must read the array"), "{text}");
+    }
 }
 
 /// A port that the parameters took away after it was connected.
