@@ -1,6 +1,8 @@
 //! Compress and decompress: plans, workspaces and containers put together.
 
 mod batch;
+#[cfg(test)]
+mod bodies;
 mod decoder;
 mod device;
 mod encoder;

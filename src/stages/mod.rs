@@ -13,6 +13,8 @@ mod params;
 mod shape;
 mod wide;
 mod words;
+#[cfg(test)]
+pub(crate) use wide::portable;
 
 pub mod adm;
 pub mod ans;

@@ -1,4 +1,5 @@
-//! The same code, compiled for wider registers and for fused multiply-add where the machine has them, and loops over rows for it.
+//! The same code, compiled for wider registers, fused multiply-add, and operations on bits where the machine has them, and loops over
+//! rows for it.
 
 #![allow(unsafe_code)]
 
@@ -8,19 +9,53 @@ pub(super) trait Work {
     fn run(self) -> Self::Result;
 }
 
+/// True if the machine has the instructions that [`widest`] compiles for.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn available() -> bool {
+    #[cfg(test)]
+    if PORTABLE.get() {
+        return false;
+    }
+    std::arch::is_x86_feature_detected!("avx2")
+        && std::arch::is_x86_feature_detected!("fma")
+        && std::arch::is_x86_feature_detected!("bmi1")
+        && std::arch::is_x86_feature_detected!("bmi2")
+        && std::arch::is_x86_feature_detected!("lzcnt")
+        && std::arch::is_x86_feature_detected!("popcnt")
+}
+
+#[cfg(test)]
+thread_local! {
+    static PORTABLE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// The result of `f`, for which this thread uses the instructions of every machine.
+#[cfg(test)]
+pub(crate) fn portable<R>(f: impl FnOnce() -> R) -> R {
+    PORTABLE.set(true);
+    let result = f();
+    PORTABLE.set(false);
+    result
+}
+
 /// Does the work with the widest registers.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn widest<W: Work>(work: W) -> W::Result {
-    #[target_feature(enable = "avx2,fma")]
+    #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
     unsafe fn wide<W: Work>(work: W) -> W::Result {
         work.run()
     }
-    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-        // SAFETY: the machine has both features.
+    if available() {
+        // SAFETY: the machine has all of these features.
         unsafe { wide(work) }
     } else {
         work.run()
     }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn available() -> bool {
+    false
 }
 
 #[cfg(not(target_arch = "x86_64"))]

@@ -54,22 +54,28 @@ pub(super) trait Word: Pod + Send + Sync {
 macro_rules! word {
     ($($U:ty, $I:ty);*) => {$(
         impl Word for $U {
+            #[inline(always)]
             fn add(self, other: Self) -> Self {
                 self.wrapping_add(other)
             }
+            #[inline(always)]
             fn sub(self, other: Self) -> Self {
                 self.wrapping_sub(other)
             }
+            #[inline(always)]
             fn zigzag(self) -> Self {
                 (self << 1) ^ ((self as $I) >> (<$U>::BITS - 1)) as $U // seed: zigzag-sign
             }
+            #[inline(always)]
             fn unzigzag(self) -> Self {
                 (self >> 1) ^ (0 as $U).wrapping_sub(self & 1)
             }
+            #[inline(always)]
             fn negabinary(self) -> Self {
                 const MASK: $U = <$U>::MAX / 3 * 2;
                 self.wrapping_add(MASK) ^ MASK
             }
+            #[inline(always)]
             fn unnegabinary(self) -> Self {
                 const MASK: $U = <$U>::MAX / 3 * 2;
                 (self ^ MASK).wrapping_sub(MASK)

@@ -3,6 +3,14 @@
 
 mod params;
 mod transpose;
+#[cfg(target_arch = "x86_64")]
+mod wide;
+#[cfg(not(target_arch = "x86_64"))]
+mod wide {
+    pub(super) fn transforms() -> Option<[[super::Transform; 4]; 2]> {
+        None
+    }
+}
 
 use super::inputs::{IN, only};
 use crate::base::dtype::DType;
@@ -152,11 +160,13 @@ impl Versions for Bitshuffle {
 }
 
 fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    run(call, [transpose::shuffle1, transpose::shuffle2, transpose::shuffle4, transpose::shuffle8])
+    let [encode, _] = wide::transforms().unwrap_or(transpose::TRANSFORMS);
+    run(call, encode)
 }
 
 fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    run(call, [transpose::unshuffle1, transpose::unshuffle2, transpose::unshuffle4, transpose::unshuffle8])
+    let [_, decode] = wide::transforms().unwrap_or(transpose::TRANSFORMS);
+    run(call, decode)
 }
 
 /// Transforms one block.

@@ -4,6 +4,12 @@
 //! is a square bit matrix and is transposed in log2 steps; its words then go to one place in every plane.
 //! Widths 4 and 8 put element 0 at the most significant bit of a plane's word, widths 1 and 2 at the least.
 
+use super::Transform;
+
+/// The transforms of widths 1, 2, 4, and 8, encoding and decoding.
+pub(super) const TRANSFORMS: [[Transform; 4]; 2] =
+    [[shuffle1, shuffle2, shuffle4, shuffle8], [unshuffle1, unshuffle2, unshuffle4, unshuffle8]];
+
 /// Transposes a 32 x 32 bit matrix, row 0 and bit 31 first.
 fn transpose32(a: &mut [u32; 32]) {
     step32::<16>(a, 0x0000_ffff);
@@ -67,7 +73,7 @@ fn word<const W: usize>(bytes: &[u8], i: usize) -> [u8; W] {
 }
 
 /// Width 1: byte g of plane p holds bit 7-p of elements 8g..8g+8, element 8g in bit 0.
-pub(super) fn shuffle1(src: &[u8], dst: &mut [u8]) {
+fn shuffle1(src: &[u8], dst: &mut [u8]) {
     let plane = src.len() / 8;
     for g in 0..plane {
         let bits = transpose8(u64::from_le_bytes(word(src, g))).to_be_bytes();
@@ -78,7 +84,7 @@ pub(super) fn shuffle1(src: &[u8], dst: &mut [u8]) {
 }
 
 /// Undoes [`shuffle1`].
-pub(super) fn unshuffle1(src: &[u8], dst: &mut [u8]) {
+fn unshuffle1(src: &[u8], dst: &mut [u8]) {
     let plane = src.len() / 8;
     for (g, out) in dst.chunks_exact_mut(8).enumerate() {
         let bits = std::array::from_fn(|p| src[p * plane + g]);
@@ -88,7 +94,7 @@ pub(super) fn unshuffle1(src: &[u8], dst: &mut [u8]) {
 
 /// Width 2: 32 elements give one word of each of 16 planes. Two groups share a 32 x 32 matrix: the first in
 /// the high halves. Rows are filled from the last, which puts element 0 at the least significant bit.
-pub(super) fn shuffle2(src: &[u8], dst: &mut [u8]) {
+fn shuffle2(src: &[u8], dst: &mut [u8]) {
     let words = src.len() / 64;
     let (plane, last) = (words * 4, words - 1);
     for g in (0..words).step_by(2) {
@@ -108,7 +114,7 @@ pub(super) fn shuffle2(src: &[u8], dst: &mut [u8]) {
 }
 
 /// Undoes [`shuffle2`].
-pub(super) fn unshuffle2(src: &[u8], dst: &mut [u8]) {
+fn unshuffle2(src: &[u8], dst: &mut [u8]) {
     let words = src.len() / 64;
     let (plane, last) = (words * 4, words - 1);
     for g in (0..words).step_by(2) {
@@ -129,7 +135,7 @@ pub(super) fn unshuffle2(src: &[u8], dst: &mut [u8]) {
 
 /// Width 4. Small codes have zero high planes, and a transpose whose upper 24 or 16 columns are zero needs a
 /// quarter or half of the work: each group of 32 elements takes the shortest way that holds it.
-pub(super) fn shuffle4(src: &[u8], dst: &mut [u8]) {
+fn shuffle4(src: &[u8], dst: &mut [u8]) {
     let plane = src.len() / 32;
     dst.fill(0);
     let mut put = |g: usize, first: usize, rows: &[u32]| {
@@ -195,7 +201,7 @@ fn unpack16(mut b: [u32; 16]) -> [u32; 32] {
 const ABREAST: usize = 32;
 
 /// Undoes [`shuffle4`], by the same three ways.
-pub(super) fn unshuffle4(src: &[u8], dst: &mut [u8]) {
+fn unshuffle4(src: &[u8], dst: &mut [u8]) {
     let plane = src.len() / 32;
     for (k, groups) in dst.chunks_mut(128 * ABREAST).enumerate() {
         let n = groups.len() / 128;
@@ -277,14 +283,7 @@ mod tests {
 
     #[test]
     fn every_width_is_the_layout_of_the_specification() {
-        type Pair = (usize, fn(&[u8], &mut [u8]), fn(&[u8], &mut [u8]));
-        let widths: [Pair; 4] = [
-            (1, shuffle1, unshuffle1),
-            (2, shuffle2, unshuffle2),
-            (4, shuffle4, unshuffle4),
-            (8, shuffle8, unshuffle8),
-        ];
-        for (width, shuffle, unshuffle) in widths {
+        for (i, width) in [1, 2, 4, 8].into_iter().enumerate() {
             for blocks in [1, 3, 16] {
                 let mut x = 12345u32;
                 let mut src: Vec<u8> = (0..1024 * width * blocks)
@@ -299,11 +298,15 @@ mod tests {
                     *b =
                         if (i < third && i % width > 0) || (i < 2 * third && i % width > 1) { 0 } else { *b };
                 }
-                let (mut out, mut back) = (vec![0xee; src.len()], vec![0xee; src.len()]);
-                shuffle(&src, &mut out);
-                assert_eq!(out, by_the_book(&src, width), "width {width}, {blocks} x 1024 elements");
-                unshuffle(&out, &mut back);
-                assert_eq!(back, src, "width {width}");
+                for [shuffle, unshuffle] in
+                    [Some(TRANSFORMS), super::super::wide::transforms()].into_iter().flatten()
+                {
+                    let (mut out, mut back) = (vec![0xee; src.len()], vec![0xee; src.len()]);
+                    shuffle[i](&src, &mut out);
+                    assert_eq!(out, by_the_book(&src, width), "width {width}, {blocks} x 1024 elements");
+                    unshuffle[i](&out, &mut back);
+                    assert_eq!(back, src, "width {width}");
+                }
             }
         }
     }

@@ -1,24 +1,25 @@
 //! Difference: each element minus its predecessor.
 #![doc = include_str!("spec.md")]
 
+mod decode;
+mod encode;
 mod params;
 
 use super::inputs::{IN, element, only, same_width};
 use super::parameters::INPUT_TYPE;
-use super::words::{Word, copy_tail, over_tiles};
+use super::words::over_tiles;
 use super::zigzag::pair;
-use crate::base::dtype::{DType, by_width};
+use crate::base::dtype::DType;
 use crate::base::edge_type::EdgeType;
-use crate::base::error::{Error, Fault, Result};
+use crate::base::error::{Error, Result};
 use crate::base::param::{Args, Kind, Param, Setting};
-use crate::base::tile::{TILE, at, loaded, store};
+use crate::base::tile::TILE;
 use crate::ir::device::{DeviceLaunch, LaunchShape, tiles};
-use crate::ir::kernel::{HostCall, Kernel, PARAM_BYTES, Role, read_params};
+use crate::ir::kernel::{Kernel, PARAM_BYTES, Role, read_params};
 use crate::ir::lowering::LoweringContext;
 use crate::ir::stage::{BoundStage, Config, Generation, Length, Parsed, Ports, Rules, Spec, Stage};
 use crate::ir::versions::{Versions, no_such_config};
 use crate::stages::params::UNIT_THREADS;
-use bytemuck::Pod;
 use params::{DifferenceParams, NEGABINARY, PLAIN, TAIL_BYTES, ZIGZAG};
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,10 +52,14 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-pub(super) static ENCODE: Kernel =
-    Kernel { name: "difference_encode", host: encode, role, device: |s| over_tiles("difference_encode", s) };
+pub(super) static ENCODE: Kernel = Kernel {
+    name: "difference_encode",
+    host: encode::encode,
+    role,
+    device: |s| over_tiles("difference_encode", s),
+};
 pub(super) static DECODE: Kernel =
-    Kernel { name: "difference_decode", host: decode, role, device: decode_on_device };
+    Kernel { name: "difference_decode", host: decode::decode, role, device: decode_on_device };
 
 /// Tiles are independent if each starts a chunk.
 fn role(params: &[u8; PARAM_BYTES]) -> Role {
@@ -237,39 +242,6 @@ impl Versions for Difference {
     }
 }
 
-fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<DifferenceParams>();
-    let chunk = p.chunk as usize;
-    match (p.width, p.floats, p.code) {
-        (4, 1, _) => differences::<f32>(call, chunk, |x, before| one_nan_f32(x - before)),
-        (8, 1, _) => differences::<f64>(call, chunk, |x, before| one_nan_f64(x - before)),
-        (w, _, NEGABINARY) => {
-            by_width!(w, T => differences::<T>(call, chunk, |x, b| x.sub(b).negabinary()), else Err(Fault::BadLaunch))
-        }
-        (w, _, ZIGZAG) => {
-            by_width!(w, T => differences::<T>(call, chunk, |x, b| x.sub(b).zigzag()), else Err(Fault::BadLaunch))
-        }
-        (w, ..) => by_width!(w, T => differences::<T>(call, chunk, Word::sub), else Err(Fault::BadLaunch)),
-    }
-}
-
-fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<DifferenceParams>();
-    let chunk = p.chunk as usize;
-    match (p.width, p.floats, p.code) {
-        // -0.0 is the neutral element of float addition: the first value of a chunk keeps its sign.
-        (4, 1, _) => sums::<f32>(call, chunk, -0.0, |sum, d| one_nan_f32(sum + d)),
-        (8, 1, _) => sums::<f64>(call, chunk, -0.0, |sum, d| one_nan_f64(sum + d)),
-        (w, _, NEGABINARY) => {
-            by_width!(w, T => sums::<T>(call, chunk, 0, |sum, d| sum.add(d.unnegabinary())), else Err(Fault::BadLaunch))
-        }
-        (w, _, ZIGZAG) => {
-            by_width!(w, T => sums::<T>(call, chunk, 0, |sum, d| sum.add(d.unzigzag())), else Err(Fault::BadLaunch))
-        }
-        (w, ..) => by_width!(w, T => sums::<T>(call, chunk, 0, Word::add), else Err(Fault::BadLaunch)),
-    }
-}
-
 /// Which bits a NaN has that comes out of arithmetic is the machine's choice; the bytes of a container are not.
 fn one_nan_f32(x: f32) -> f32 {
     if x.is_nan() { f32::from_bits(0x7fc0_0000) } else { x }
@@ -291,66 +263,4 @@ fn runs(first: usize, n: usize, chunk: usize, mut f: impl FnMut(Range<usize>, bo
         f(i..end, into == 0);
         i = end;
     }
-}
-
-/// The encoder: element-wise over tiles, each of which sees the element before it.
-fn differences<T: Pod + Send + Sync>(
-    call: &mut HostCall<'_>,
-    chunk: usize,
-    code: impl Fn(T, T) -> T + Sync,
-) -> Result<(), Fault> {
-    let (src, dst) = call.byte_for_byte()?;
-    call.threads.tiles(dst, TILE, |k, out| {
-        let bytes = src.get(k * TILE..k * TILE + out.len()).ok_or(Fault::BadLaunch)?;
-        let first = k * TILE / size_of::<T>();
-        let before = first.checked_sub(1).and_then(|i| at::<T>(src, i)).unwrap_or(T::zeroed()); // seed: tile-border
-        let run = |x: &[T], out: &mut [T], r: Range<usize>, fresh: bool| {
-            let left = if fresh { T::zeroed() } else { r.start.checked_sub(1).map_or(before, |i| x[i]) };
-            out[r.start] = code(x[r.start], left);
-            let (x, out) = (&x[r.clone()], &mut out[r]);
-            for (o, w) in out[1..].iter_mut().zip(x.windows(2)) {
-                *o = code(w[1], w[0]);
-            }
-        };
-        loaded::<T, _>(bytes, |x| {
-            store::<T>(out, |out| runs(first, x.len(), chunk, |r, fresh| run(x, out, r, fresh)));
-        });
-        copy_tail(bytes, out, size_of::<T>());
-        Ok(())
-    })
-}
-
-/// The decoder: a running sum, which only a chunk start interrupts.
-fn sums<T: Pod + Send + Sync>(
-    call: &mut HostCall<'_>,
-    chunk: usize,
-    zero: T,
-    add: impl Fn(T, T) -> T + Sync,
-) -> Result<(), Fault> {
-    let (src, dst) = call.byte_for_byte()?;
-    let width = size_of::<T>();
-    // Whole chunks are independent; without chunks there is one task. Small chunks share a task.
-    let task = match chunk {
-        0 => dst.len().next_multiple_of(TILE).max(TILE),
-        c => c * width * (TILE / (c * width)).max(1),
-    };
-    call.threads.tiles(dst, task, |k, out| {
-        let mut sum = zero;
-        for (j, out) in out.chunks_mut(TILE).enumerate() {
-            let from = k * task + j * TILE;
-            let bytes = src.get(from..from + out.len()).ok_or(Fault::BadLaunch)?;
-            let mut run = |d: &[T], out: &mut [T], r: Range<usize>, fresh: bool| {
-                sum = if fresh { zero } else { sum }; // seed: chunk-reset
-                for (o, &d) in out[r.clone()].iter_mut().zip(&d[r]) {
-                    sum = add(sum, d);
-                    *o = sum;
-                }
-            };
-            loaded::<T, _>(bytes, |d| {
-                store::<T>(out, |out| runs(from / width, d.len(), chunk, |r, fresh| run(d, out, r, fresh)));
-            });
-            copy_tail(bytes, out, width);
-        }
-        Ok(())
-    })
 }

@@ -69,6 +69,12 @@ impl Book {
         }
         Book { lengths, codes, first, entry, keys }
     }
+
+    /// The code of each symbol, with its length in the upper half.
+    pub(super) fn with_lengths(&self) -> Vec<u64> {
+        let of = |(&code, &length): (&u32, &u8)| u64::from(length) << 32 | u64::from(code);
+        self.codes.iter().zip(&self.lengths).map(of).collect()
+    }
 }
 
 /// Smallest code of each length, from how many there are of each.

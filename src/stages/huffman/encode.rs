@@ -6,10 +6,14 @@ use super::params::{COUNTS_AT, HuffmanParams};
 use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
 use crate::ir::kernel::HostCall;
+use crate::stages::wide::{Work, widest};
 use bytemuck::Pod;
+use std::marker::PhantomData;
 
 /// Symbols that one task counts, at the least. Each thread has one task and each task a table.
 const COUNTED: usize = 1 << 18;
+/// Tables of a task, which symbols are counted in by turns: equal symbols next to each other then do not wait for each other.
+const TURNS: usize = 4;
 /// Partitions that one task codes.
 const CODED: usize = 32;
 
@@ -66,23 +70,23 @@ fn count_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let (src, out, threads) = (call.input(0)?, call.output(0)?, call.threads);
     let task = COUNTED.max((src.len() / size_of::<T>()).div_ceil(threads.count())) * size_of::<T>(); // seed: huffman-tables
     let parts = threads.map(src.len().div_ceil(task), |k| {
-        let (mut counts, mut largest) = (vec![0u32; bklen], 0);
-        for s in symbols::<T>(&src[k * task..src.len().min((k + 1) * task)]) {
-            largest = largest.max(s);
-            if let Some(c) = counts.get_mut(s as usize) {
-                *c += 1;
-            }
-        }
-        (counts, largest)
+        let (mut counts, mut beyond) = (vec![[0u32; TURNS]; bklen], None);
+        let mut count = |s: u32, turn: usize| match counts.get_mut(s as usize) {
+            Some(c) => c[turn] += 1,
+            None => beyond = beyond.max(Some(s)),
+        };
+        let groups = src[k * task..src.len().min((k + 1) * task)].chunks(TURNS * size_of::<T>());
+        groups.for_each(|group| symbols::<T>(group).enumerate().for_each(|(turn, s)| count(s, turn)));
+        (counts, beyond)
     });
     let mut all = vec![0u32; bklen];
-    let mut largest = 0;
-    for (counts, high) in parts {
-        all.iter_mut().zip(counts).for_each(|(a, c)| *a += c);
-        largest = largest.max(high);
+    let mut largest = None;
+    for (counts, beyond) in parts {
+        all.iter_mut().zip(counts).for_each(|(a, c)| *a += c.iter().sum::<u32>());
+        largest = largest.max(beyond);
     }
-    if largest as usize >= bklen {
-        return Err(Fault::OutOfRange(largest.into()));
+    if let Some(symbol) = largest {
+        return Err(Fault::OutOfRange(symbol.into()));
     }
     let (header, counts) = out.split_at_mut_checked(COUNTS_AT as usize).ok_or(Fault::BadLaunch)?;
     header.fill(0);
@@ -104,11 +108,11 @@ fn code<T: Pod + Into<u32>>(
         rest.split_at_mut_checked(TABLES + form.width * form.bklen).ok_or(Fault::BadLaunch)?;
     let (counts, rest) = rest.split_at_mut_checked(4 * partitions).ok_or(Fault::BadLaunch)?;
     let (starts, rest) = rest.split_at_mut_checked(4 * partitions).ok_or(Fault::BadLaunch)?;
-    let length = |s: u32| u32::from(book.lengths[s as usize]);
     threads.tiles(counts, 4 * CODED, |k, counts| {
         let partitions = src[k * CODED * bytes..].chunks(bytes);
         for (bits, own) in counts.chunks_exact_mut(4).zip(partitions) {
-            bits.copy_from_slice(&symbols::<T>(own).map(length).sum::<u32>().to_le_bytes());
+            let lengths = symbols::<T>(own).map(|s| u32::from(book.lengths[s as usize]));
+            bits.copy_from_slice(&lengths.sum::<u32>().to_le_bytes());
         }
         Ok(())
     })?;
@@ -120,6 +124,7 @@ fn code<T: Pod + Into<u32>>(
     }
     form.write(header, total, cells as u64);
     write_book::<T>(book, tables);
+    let codes = book.with_lengths();
     let mut left = rest.get_mut(..4 * cells).ok_or(Fault::BadLaunch)?;
     let mut work = Vec::with_capacity(partitions.div_ceil(CODED));
     for (k, bits) in counts.chunks(4 * CODED).enumerate() {
@@ -134,7 +139,12 @@ fn code<T: Pod + Into<u32>>(
         |(), (k, bits, mut cells)| {
             for (p, bits) in (k * CODED..).zip(words(bits)) {
                 let (own, others) = cells.split_at_mut(4 * bits.div_ceil(32) as usize);
-                pack(book, symbols::<T>(&src[p * bytes..src.len().min((p + 1) * bytes)]), own);
+                widest(Pack {
+                    codes: &codes,
+                    src: &src[p * bytes..src.len().min((p + 1) * bytes)],
+                    cells: own,
+                    symbol: PhantomData::<T>,
+                });
                 cells = others;
             }
         },
@@ -158,25 +168,38 @@ fn write_book<T: Pod>(book: &Book, tables: &mut [u8]) {
 }
 
 /// The codes of a partition, the first one at the top of the first cell.
-fn pack(book: &Book, symbols: impl Iterator<Item = u32>, cells: &mut [u8]) {
-    let mut cells = cells.chunks_exact_mut(4);
-    let mut put = |word: u32| {
-        if let Some(cell) = cells.next() {
-            cell.copy_from_slice(&word.to_le_bytes());
+struct Pack<'a, T> {
+    /// The code of each symbol, with its length in the upper half.
+    codes: &'a [u64],
+    src: &'a [u8],
+    cells: &'a mut [u8],
+    symbol: PhantomData<T>,
+}
+
+impl<T: Pod + Into<u32>> Work for Pack<'_, T> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Pack { codes, src, cells, .. } = self;
+        let (mut held, mut bits, mut at) = (0u64, 0u32, 0);
+        let mut put = |at: usize, word: u64| {
+            if let Some(cell) = cells.get_mut(at..at + 4) {
+                cell.copy_from_slice(&(word as u32).to_le_bytes());
+            }
+        };
+        for s in symbols::<T>(src) {
+            let code = codes[s as usize];
+            held = held << (code >> 32) | u64::from(code as u32);
+            bits += (code >> 32) as u32;
+            // A cell that is not full yet is written again: this needs no branch.
+            put(at, held >> (bits % 32));
+            at += (bits / 32 * 4) as usize;
+            bits %= 32;
         }
-    };
-    let (mut held, mut bits) = (0u64, 0u32);
-    for s in symbols {
-        let length = u32::from(book.lengths[s as usize]);
-        held = held << length | u64::from(book.codes[s as usize]);
-        bits += length;
-        if bits >= 32 {
-            bits -= 32;
-            put((held >> bits) as u32);
+        if bits > 0 {
+            put(at, held << (32 - bits));
         }
-    }
-    if bits > 0 {
-        put((held << (32 - bits)) as u32);
     }
 }
 

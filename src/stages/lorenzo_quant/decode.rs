@@ -5,10 +5,12 @@ use super::grid::{Block, DEPTH, RowPart, RowUnit, STRIP, TileGrid};
 use super::lane::{DifferenceCode, Lane, by_form};
 use super::params::{CENTERED, LorenzoQuantMetadata, LorenzoQuantParams};
 use crate::base::error::Fault;
-use crate::base::tile::{at, load, store};
+use crate::base::tile::at;
 use crate::ir::kernel::HostCall;
+use crate::stages::wide::{LANES, Work, available, widest};
 use bytemuck::Pod;
 use std::borrow::Cow;
+use std::marker::PhantomData;
 
 /// Kernel `lorenzo_quant_decode`.
 pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
@@ -133,36 +135,103 @@ impl<T: Lane> Reduction<T> {
     }
 }
 
+/// The work on a part of a row. In three dimensions it remains in the block, otherwise it goes to `plane`.
+struct Row<'a, T: Lane, C, const ZIGZAG: bool, const WIDE: bool> {
+    restorer: &'a Restorer<'a, T>,
+    sums: &'a mut Reduction<T>,
+    run: RowPart,
+    plane: &'a mut [u8],
+    code: PhantomData<C>,
+}
+
+impl<T: Lane, C: DifferenceCode, const ZIGZAG: bool, const WIDE: bool> Work for Row<'_, T, C, ZIGZAG, WIDE> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let (of, run) = (self.restorer, self.run);
+        let Reduction { row, column, carry, block } = self.sums;
+        let end = run.len.next_multiple_of(of.grid.tile[0]);
+        if of.grid.ndim == 3 {
+            let row = &mut block[of.place(run.plane, run.row)..][..end];
+            of.load::<C, ZIGZAG>(row, run);
+            sum_3d(row, column, run);
+            for eight in row.chunks_exact_mut(DEPTH) {
+                match eight.first_chunk_mut::<DEPTH>() {
+                    Some(eight) if WIDE => T::scan_wide(eight),
+                    _ => scan::<T, DEPTH>(eight),
+                }
+            }
+            return;
+        }
+        of.load::<C, ZIGZAG>(&mut row[..end], run);
+        if of.grid.ndim == 1 {
+            scan_1d(row);
+            // seed: lorenzo-mean-tile
+            if let Some(mean) = at::<T>(of.means, run.start / STRIP) {
+                row.iter_mut().for_each(|v| *v = v.add(mean));
+            }
+        } else {
+            sum_2d(row, column, carry, run);
+            row[..end].chunks_exact_mut(32).for_each(scan::<T, 32>);
+        }
+        of.store(&row[..run.len], self.plane, run.at);
+    }
+}
+
+/// Sums along z, and all rows of a block to values.
+struct Finish<'a, 'p, T: Lane> {
+    restorer: &'a Restorer<'a, T>,
+    sums: &'a [T],
+    planes: &'a mut [&'p mut [u8]; DEPTH],
+    block: Block,
+}
+
+impl<T: Lane> Work for Finish<'_, '_, T> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Finish { restorer, sums, planes, block } = self;
+        let grid = restorer.grid;
+        for (k, row) in block.rows.clone().enumerate() {
+            for x in (0..block.width).step_by(LANES) {
+                let mut v = [[T::ZERO; LANES]; DEPTH];
+                for (plane, v) in v.iter_mut().enumerate() {
+                    v.copy_from_slice(&sums[restorer.place(plane, k) + x..][..LANES]);
+                }
+                for distance in [1, 2, 4] {
+                    for plane in (distance..DEPTH).rev() {
+                        let below = v[plane - distance];
+                        for (v, b) in v[plane].iter_mut().zip(below) {
+                            *v = v.add(b);
+                        }
+                    }
+                }
+                let (at, n) = (row * grid.nx + block.x + x, LANES.min(block.width - x));
+                for (plane, v) in planes.iter_mut().zip(&v).take(block.planes) {
+                    restorer.store(&v[..n], plane, at);
+                }
+            }
+        }
+    }
+}
+
 impl<T: Lane> Restorer<'_, T> {
     fn unit<C: DifferenceCode, const ZIGZAG: bool>(&self, sums: &mut Reduction<T>, unit: RowUnit<'_>) {
         let RowUnit { z, y, planes } = unit;
         let mut state = (sums, planes);
         let walk = |(sums, planes): &mut (&mut Reduction<T>, [&mut [u8]; DEPTH]), run: RowPart| {
-            let Reduction { row, column, carry, block } = &mut **sums;
-            let end = run.len.next_multiple_of(self.grid.tile[0]);
-            if self.grid.ndim == 3 {
-                let row = &mut block[self.place(run.plane, run.row)..][..end];
-                self.load::<C, ZIGZAG>(row, run);
-                sum_3d(row, column, run);
-                row.chunks_exact_mut(DEPTH).for_each(scan::<T, DEPTH>);
-                return;
-            }
-            self.load::<C, ZIGZAG>(&mut row[..end], run);
-            if self.grid.ndim == 1 {
-                scan_1d(row);
-                // seed: lorenzo-mean-tile
-                if let Some(mean) = at::<T>(self.means, run.start / STRIP) {
-                    row.iter_mut().for_each(|v| *v = v.add(mean));
-                }
+            let (restorer, plane) = (self, &mut *planes[run.plane]);
+            if available() {
+                widest(Row::<T, C, ZIGZAG, true> { restorer, sums, run, plane, code: PhantomData });
             } else {
-                sum_2d(row, column, carry, run);
-                row[..end].chunks_exact_mut(32).for_each(scan::<T, 32>);
+                Row::<T, C, ZIGZAG, false> { restorer, sums, run, plane, code: PhantomData }.run();
             }
-            self.store(&row[..run.len], &mut *planes[run.plane], run.at);
         };
         let end = |(sums, planes): &mut (&mut Reduction<T>, [&mut [u8]; DEPTH]), block: Block| {
             if self.grid.ndim == 3 {
-                self.finish_3d(&mut sums.block, planes, &block);
+                widest(Finish { restorer: self, sums: &sums.block, planes, block });
             }
         };
         self.grid.walk(z, y, &mut state, walk, end);
@@ -171,11 +240,12 @@ impl<T: Lane> Restorer<'_, T> {
     /// The differences of a row, zeros up to the end of its last tile.
     #[inline(always)]
     fn load<C: DifferenceCode, const ZIGZAG: bool>(&self, row: &mut [T], run: RowPart) {
-        let (w, mut buffer) = (size_of::<C>(), None);
-        let bytes = self.codes.get(run.start * w..(run.start + run.len) * w).unwrap_or_default();
-        let codes = load::<C>(bytes, &mut buffer);
-        let (there, missing) = row.split_at_mut(codes.len());
-        there.iter_mut().zip(codes).for_each(|(d, c)| *d = c.difference::<T, ZIGZAG>());
+        let w = size_of::<C>();
+        let codes = self.codes.get(run.start * w..(run.start + run.len) * w).unwrap_or_default();
+        let (there, missing) = row.split_at_mut(codes.len() / w);
+        for (d, code) in there.iter_mut().zip(codes.chunks_exact(w)) {
+            *d = bytemuck::pod_read_unaligned::<C>(code).difference::<T, ZIGZAG>();
+        }
         missing.fill(T::ZERO);
         self.list.add(run, there);
     }
@@ -183,35 +253,17 @@ impl<T: Lane> Restorer<'_, T> {
     /// Sums to values; `at` is the first element of the row in `plane`.
     #[inline(always)]
     fn store(&self, row: &[T], plane: &mut [u8], at: usize) {
-        let value = |v: T| v.mul(self.step).canonical();
-        let w = size_of::<T>();
+        let (w, step) = (size_of::<T>(), self.step);
         // The array may end before its padding does.
         let out = plane.get_mut(at * w..).unwrap_or_default();
-        let n = out.len().min(size_of_val(row));
-        store::<T>(&mut out[..n], |out| out.iter_mut().zip(row).for_each(|(o, &v)| *o = value(v)));
+        for (out, &v) in out.chunks_exact_mut(w).zip(row) {
+            out.copy_from_slice(bytemuck::bytes_of(&v.mul(step).canonical()));
+        }
     }
 
     /// Where a row of a plane starts in the block.
     fn place(&self, plane: usize, row: usize) -> usize {
         (plane * DEPTH + row) * self.grid.strip
-    }
-
-    /// Sums along z, and all rows to values.
-    fn finish_3d(&self, sums: &mut [T], planes: &mut [&mut [u8]; DEPTH], block: &Block) {
-        let used = block.rows.len() * self.grid.strip;
-        for distance in [1, 2, 4] {
-            for plane in (distance..block.planes).rev() {
-                let (below, here) = sums.split_at_mut(self.place(plane, 0));
-                let below = &below[self.place(plane - distance, 0)..][..used];
-                here[..used].iter_mut().zip(below).for_each(|(v, &b)| *v = v.add(b));
-            }
-        }
-        for plane in 0..block.planes {
-            for (k, row) in block.rows.clone().enumerate() {
-                let values = &sums[self.place(plane, k)..][..block.width];
-                self.store(values, &mut *planes[plane], row * self.grid.nx + block.x);
-            }
-        }
     }
 }
 
@@ -238,7 +290,7 @@ fn sum_3d<T: Lane>(row: &mut [T], column: &mut [T], run: RowPart) {
 /// Running sums in the order of the format: each value is added to those at the distances 1, 2, 4, … after
 /// it.
 #[inline(always)]
-fn scan<T: Lane, const N: usize>(values: &mut [T]) {
+pub(super) fn scan<T: Lane, const N: usize>(values: &mut [T]) {
     let Some(v) = values.first_chunk_mut::<N>() else { return };
     let mut distance = 1;
     while distance < N {

@@ -6,9 +6,11 @@ use super::lane::{DifferenceCode, Lane, by_form};
 use super::params::{CENTERED, LorenzoQuantMetadata, LorenzoQuantParams, WHOLE_ERRORS, WHOLE_INDICES};
 use super::quantize::LaneQuantize;
 use crate::base::error::Fault;
-use crate::base::tile::{at, store};
+use crate::base::tile::at;
 use crate::ir::kernel::HostCall;
 use crate::stages::quantizer;
+use crate::stages::wide::{Work, available, widest};
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Kernel `lorenzo_quant_encode`.
@@ -178,20 +180,46 @@ struct Rows<T> {
     difference: [T; STRIP],
 }
 
+/// The work on a part of a row; `bytes` is the place of its codes.
+struct Row<'a, T, C, const ZIGZAG: bool, const WIDE: bool> {
+    coder: &'a Coder<'a, T>,
+    rows: &'a mut Rows<T>,
+    run: RowPart,
+    bytes: Option<&'a mut [u8]>,
+    found: &'a mut Found<T>,
+    code: PhantomData<C>,
+}
+
+impl<T: Lane, C: DifferenceCode, const ZIGZAG: bool, const WIDE: bool> Work for Row<'_, T, C, ZIGZAG, WIDE> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Row { coder, rows, run, bytes, found, .. } = self;
+        coder.multiples(rows, run, &mut found.exact);
+        if coder.centered {
+            coder.center(rows, run);
+            found.means.push(rows.mean);
+        }
+        coder.differences::<WIDE>(rows, run);
+        if let Some(bytes) = bytes {
+            coder.codes::<C, ZIGZAG>(rows, run, bytes, &mut found.outliers);
+        }
+    }
+}
+
 impl<T: Lane> Coder<'_, T> {
     fn unit<C: DifferenceCode, const ZIGZAG: bool>(&self, rows: &mut Rows<T>, unit: RowUnit<'_>) -> Found<T> {
         let RowUnit { z, y, mut planes } = unit;
         let mut found = Found { outliers: vec![], exact: vec![], means: vec![] };
         let walk = |rows: &mut Rows<T>, run: RowPart| {
-            self.multiples(rows, run, &mut found.exact);
-            if self.centered {
-                self.center(rows, run);
-                found.means.push(rows.mean);
-            }
-            self.differences(rows, run);
             let w = size_of::<C>();
-            if let Some(bytes) = planes[run.plane].get_mut(run.at * w..(run.at + run.len) * w) {
-                self.codes::<C, ZIGZAG>(rows, run, bytes, &mut found.outliers);
+            let bytes = planes[run.plane].get_mut(run.at * w..(run.at + run.len) * w);
+            let found = &mut found;
+            if available() {
+                widest(Row::<T, C, ZIGZAG, true> { coder: self, rows, run, bytes, found, code: PhantomData });
+            } else {
+                Row::<T, C, ZIGZAG, false> { coder: self, rows, run, bytes, found, code: PhantomData }.run();
             }
         };
         self.grid.walk(z, y, rows, walk, |_, _| {});
@@ -217,7 +245,9 @@ impl<T: Lane> Coder<'_, T> {
             }
         };
         let q = &mut q[..x.len()];
-        if !self.quantize.run(x, q) {
+        // A copy is not aliased by `q`.
+        let quantize = self.quantize;
+        if !quantize.run(x, q) {
             self.repair(x, q, run, exact);
         }
     }
@@ -266,7 +296,7 @@ impl<T: Lane> Coder<'_, T> {
     /// In one dimension along x; in two along y, then x; in three along z, x, y: the order of the format, which shows
     /// only where differences round.
     #[inline(always)]
-    fn differences(&self, rows: &mut Rows<T>, run: RowPart) {
+    fn differences<const WIDE: bool>(&self, rows: &mut Rows<T>, run: RowPart) {
         let (n, width) = (run.len, self.grid.tile[0]);
         let Rows { q, mean, part, above, behind, difference, .. } = rows;
         let (q, part, d) = (&q[..n], &mut part[..n], &mut difference[..n]);
@@ -285,7 +315,7 @@ impl<T: Lane> Coder<'_, T> {
                 let behind = &mut behind[run.row * self.grid.strip..][..n];
                 minus(q, behind, d, run.plane > 0);
                 behind.copy_from_slice(q);
-                along(d, part, width);
+                along_eights::<T, WIDE>(d, part);
                 minus(part, &above[..n], d, run.row > 0);
                 above[..n].copy_from_slice(part);
             }
@@ -300,16 +330,14 @@ impl<T: Lane> Coder<'_, T> {
         bytes: &mut [u8],
         outliers: &mut Entries<T>,
     ) {
-        let difference = &rows.difference[..run.len];
+        let (difference, radius) = (&rows.difference[..run.len], self.radius);
         let mut all = true;
-        store::<C>(bytes, |codes| {
-            for (c, &d) in codes.iter_mut().zip(difference) {
-                // NaN is not below anything.
-                let inside = d.abs() < self.radius;
-                *c = C::of::<T, ZIGZAG>(if inside { d } else { T::ZERO });
-                all &= inside;
-            }
-        });
+        for (to, &d) in bytes.chunks_exact_mut(size_of::<C>()).zip(difference) {
+            // NaN is not below anything.
+            let inside = d.abs() < radius;
+            to.copy_from_slice(bytemuck::bytes_of(&C::of::<T, ZIGZAG>(if inside { d } else { T::ZERO })));
+            all &= inside;
+        }
         if !all {
             self.list(difference, run, outliers);
         }
@@ -340,10 +368,22 @@ fn minus<T: Lane>(a: &[T], b: &[T], out: &mut [T], any: bool) {
 
 /// Differences of neighbors, fresh at the start of every tile.
 #[inline(always)]
-fn along<T: Lane>(a: &[T], out: &mut [T], width: usize) {
+pub(super) fn along<T: Lane>(a: &[T], out: &mut [T], width: usize) {
     if let Some(first) = out.first_mut() {
         *first = a[0];
     }
     out.iter_mut().skip(1).zip(a).zip(&a[1.min(a.len())..]).for_each(|((o, &b), &a)| *o = a.sub(b));
     out.iter_mut().zip(a).step_by(width).for_each(|(o, &a)| *o = a);
+}
+
+/// The same for tiles of a width of eight.
+#[inline(always)]
+fn along_eights<T: Lane, const WIDE: bool>(a: &[T], out: &mut [T]) {
+    let whole = if WIDE { a.len() / DEPTH * DEPTH } else { 0 };
+    for (a, out) in a[..whole].chunks_exact(DEPTH).zip(out.chunks_exact_mut(DEPTH)) {
+        if let (Some(a), Some(out)) = (a.first_chunk::<DEPTH>(), out.first_chunk_mut::<DEPTH>()) {
+            T::along_wide(a, out);
+        }
+    }
+    along(&a[whole..], &mut out[whole..], DEPTH);
 }

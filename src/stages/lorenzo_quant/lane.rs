@@ -1,5 +1,10 @@
 //! f32 and f64 as the stage needs them, without a branch where values run past.
 
+use super::decode::scan;
+use super::encode::along;
+use super::grid::DEPTH;
+#[cfg(target_arch = "x86_64")]
+use super::wide;
 use crate::stages::words::Word;
 use bytemuck::Pod;
 
@@ -41,6 +46,16 @@ pub(super) trait Lane: Pod + PartialOrd + Send + Sync {
     fn int16(self) -> i16;
     /// An integer of at most 32 bits.
     fn int32(self) -> i32;
+    /// Running sums of a row of a tile, only on machines with wide registers.
+    #[inline(always)]
+    fn scan_wide(row: &mut [Self; DEPTH]) {
+        scan::<Self, DEPTH>(row);
+    }
+    /// Differences of neighbors in a row of a tile, likewise.
+    #[inline(always)]
+    fn along_wide(row: &[Self; DEPTH], out: &mut [Self; DEPTH]) {
+        along(row, out, DEPTH);
+    }
     #[inline(always)]
     fn is_nan(self) -> bool {
         // Only NaN differs from itself.
@@ -56,7 +71,7 @@ pub(super) trait Lane: Pod + PartialOrd + Send + Sync {
 }
 
 macro_rules! lane {
-    ($T:ty, $U:ty, $whole:expr, $magic:expr, $nan:expr, $int32:expr) => {
+    ($T:ty, $U:ty, $whole:expr, $magic:expr, $nan:expr, $int32:expr $(; $own:item)*) => {
         impl Lane for $T {
             const ZERO: Self = 0.0;
             const NAN: Self = <$T>::from_bits($nan);
@@ -107,10 +122,21 @@ macro_rules! lane {
             fn int32(self) -> i32 {
                 $int32(self)
             }
+            $($own)*
         }
     };
 }
-lane!(f32, u32, 8_388_608.0, 12_582_912.0, 0x7fff_ffff, |x: f32| x as i32);
+lane!(f32, u32, 8_388_608.0, 12_582_912.0, 0x7fff_ffff, |x: f32| x as i32;
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn scan_wide(row: &mut [f32; DEPTH]) {
+    wide::scan(row);
+};
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn along_wide(row: &[f32; DEPTH], out: &mut [f32; DEPTH]) {
+    wide::along(row, out);
+});
 lane!(f64, u64, 4_503_599_627_370_496.0, 6_755_399_441_055_744.0, 0x7fff_ffff_ffff_ffff, |x: f64| x as i32);
 
 /// A code of a difference.

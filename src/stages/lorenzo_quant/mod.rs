@@ -11,6 +11,8 @@ mod grid;
 mod lane;
 mod params;
 mod quantize;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 
 use super::inputs::{IN, only};
 use super::parameters::{

@@ -6,10 +6,14 @@ use super::real::{BinCode, Real};
 use crate::base::error::Fault;
 use crate::base::tile::{TILE, at, load, loaded, store};
 use crate::ir::kernel::HostCall;
+use crate::stages::wide::{Work, widest};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Elements of a tile: of the wider of value and code, so that both fit a tile's buffer.
 pub(super) const ELEMENTS: usize = TILE / 8;
+
+/// Elements that are looked at a second time if one of them has no nearest bin.
+const GROUP: usize = 64;
 
 /// The arithmetic of one call.
 #[derive(Clone, Copy)]
@@ -94,6 +98,7 @@ impl<T: Real> Bins<T> {
     }
 
     /// Codes with raw bits among them. The first pass has no branch; the second one is rare.
+    #[inline(always)]
     fn fill<const FAST: bool, C: BinCode>(&self, x: &[T], out: &mut [C])
     where
         T: Real<Bits = C>,
@@ -111,6 +116,45 @@ impl<T: Real> Bins<T> {
             if !self.bin::<FAST>(x).1 {
                 *o = self.other(x).map_or(x.to_bits(), |bin| C::from_bin(bin, true));
             }
+        }
+    }
+}
+
+/// Values and the place of their codes, with raw bits among them.
+struct Fill<'a, T, C> {
+    bins: &'a Bins<T>,
+    x: &'a [T],
+    out: &'a mut [C],
+}
+
+impl<T: Real<Bits = C>, C: BinCode> Work for Fill<'_, T, C> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self) {
+        // A copy is not aliased by `out`, so its numbers stay in registers.
+        let bins = *self.bins;
+        for (x, out) in self.x.chunks(GROUP).zip(self.out.chunks_mut(GROUP)) {
+            if bins.fast() { bins.fill::<true, C>(x, out) } else { bins.fill::<false, C>(x, out) }
+        }
+    }
+}
+
+/// Codes and the place of their values.
+struct Restore<'a, T, C, F> {
+    codes: &'a [C],
+    out: &'a mut [T],
+    value: F,
+}
+
+impl<T: Real, C: BinCode, F: Fn(C) -> T> Work for Restore<'_, T, C, F> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let value = self.value;
+        for (o, &c) in self.out.iter_mut().zip(self.codes) {
+            *o = value(c);
         }
     }
 }
@@ -143,7 +187,7 @@ fn in_place<T: Real<Bits = C>, C: BinCode>(call: &mut HostCall<'_>, b: &Bins<T>)
         let fill = |x: &[T], out: &mut [C]| {
             let (out, padding) = out.split_at_mut(x.len().min(out.len()));
             padding.fill(C::ZERO); // seed: code-padding
-            if b.fast() { b.fill::<true, C>(x, out) } else { b.fill::<false, C>(x, out) }
+            widest(Fill { bins: b, x, out });
         };
         loaded::<T, _>(tile_of::<T>(src, k), |x| store::<C>(out, |out| fill(x, out)));
         Ok(())
@@ -206,11 +250,11 @@ pub(super) fn restore<T: Real, C: BinCode>(
     call: &HostCall<'_>,
     codes: &[u8],
     out: &mut [u8],
-    value: impl Fn(C) -> T + Sync,
+    value: impl Fn(C) -> T + Copy + Sync,
 ) -> Result<(), Fault> {
     call.threads.tiles(out, ELEMENTS * size_of::<T>(), |k, out| {
         loaded::<C, _>(tile_of::<C>(codes, k), |codes| {
-            store::<T>(out, |out| out.iter_mut().zip(codes).for_each(|(o, &c)| *o = value(c)));
+            store::<T>(out, |out| widest(Restore { codes, out, value }));
         });
         Ok(())
     })
@@ -222,7 +266,7 @@ fn restore_in_place<T: Real<Bits = C>, C: BinCode>(
 ) -> Result<(), Fault> {
     let (codes, out) = (call.input(0)?, call.output(0)?);
     let (step, radius) = (step::<T>(metadata), u64::from(metadata.radius));
-    restore::<T, C>(call, codes, out, |c| {
+    restore::<T, C>(call, codes, out, move |c| {
         if c.half() >= radius { T::from_bits(c) } else { T::from_bin(c.to_bin(true)).mul(step) } // seed: sentinel
     })
 }
@@ -234,6 +278,6 @@ fn restore_listed<T: Real, C: BinCode>(
 ) -> Result<(), Fault> {
     let (codes, out) = (call.input(0)?, call.output(0)?);
     let (step, zigzag) = (step::<T>(metadata), p.switches & ZIGZAG != 0);
-    restore::<T, C>(call, codes, &mut *out, |c| T::from_bin(c.to_bin(zigzag)).mul(step))?;
+    restore::<T, C>(call, codes, &mut *out, move |c| T::from_bin(c.to_bin(zigzag)).mul(step))?;
     lists::scatter(call, out, size_of::<T>(), codes.len() / size_of::<C>(), metadata.outliers)
 }

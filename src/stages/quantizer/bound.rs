@@ -8,6 +8,7 @@ use super::step;
 use crate::base::error::Fault;
 use crate::base::tile::{TILE, load};
 use crate::ir::kernel::HostCall;
+use crate::stages::wide::{Work, widest};
 
 /// Kernel `quantizer_bound`: measures the value range where the mode needs it and resolves the bound.
 pub(super) fn resolve(call: &mut HostCall<'_>) -> Result<(), Fault> {
@@ -114,12 +115,24 @@ fn range<T: Real>(call: &HostCall<'_>, p: &QuantizerParams) -> Result<ValueRange
         let mut buffer = None;
         let values = load::<T>(&src[k * TILE..src.len().min((k + 1) * TILE)], &mut buffer);
         // Where the extremes of all are bounded, so are the others.
-        let all = extremes(values, |_| true);
+        let all = widest(Extremes(values));
         let bounded = !strict || (all.low > T::ZERO.sub(limit) && all.high < limit); // seed: range-limit
         if bounded { all } else { extremes(values, |x| x.abs() < limit) } // seed: threshold-of-range
     });
     let all = parts.into_iter().fold(ValueRange::none(), ValueRange::join);
     Ok(if p.switches & PADDED != 0 { all.join(ValueRange { low: T::ZERO, high: T::ZERO }) } else { all })
+}
+
+/// The smallest and the largest of these values.
+struct Extremes<'a, T>(&'a [T]);
+
+impl<T: Real> Work for Extremes<'_, T> {
+    type Result = ValueRange<T>;
+
+    #[inline(always)]
+    fn run(self) -> ValueRange<T> {
+        extremes(self.0, |_| true)
+    }
 }
 
 /// Smallest and largest of the values that count; NaN never does.
@@ -129,16 +142,20 @@ fn extremes<T: Real>(values: &[T], counts: impl Fn(T) -> bool) -> ValueRange<T> 
     const LANES: usize = 32;
     let (mut low, mut high) = ([ValueRange::<T>::none().low; LANES], [ValueRange::<T>::none().high; LANES]);
     let mut groups = values.chunks_exact(LANES);
-    let mut take = |group: &[T]| {
-        for ((low, high), &x) in low.iter_mut().zip(&mut high).zip(group) {
-            *low = if counts(x) && x < *low { x } else { *low };
-            *high = if counts(x) && x > *high { x } else { *high };
-        }
-    };
-    (&mut groups).for_each(&mut take);
-    take(groups.remainder());
+    for group in &mut groups {
+        stretch(&mut low, &mut high, group, &counts);
+    }
+    stretch(&mut low, &mut high, groups.remainder(), &counts);
     let lanes = low.into_iter().zip(high).map(|(low, high)| ValueRange { low, high });
     lanes.fold(ValueRange::none(), ValueRange::join)
+}
+
+#[inline(always)]
+fn stretch<T: Real>(low: &mut [T], high: &mut [T], values: &[T], counts: &impl Fn(T) -> bool) {
+    for ((low, high), &x) in low.iter_mut().zip(high).zip(values) {
+        *low = if counts(x) && x < *low { x } else { *low };
+        *high = if counts(x) && x > *high { x } else { *high };
+    }
 }
 
 /// Bounds below this leave no room for a step, and in place their raw values would read as codes.

@@ -33,39 +33,50 @@ macro_rules! real {
             const INFINITY: Self = <$T>::INFINITY;
             const ZERO: Self = 0.0;
             const FAST: Self = $fast;
+            #[inline(always)]
             fn from_f64(x: f64) -> Self {
                 x as $T
             }
+            #[inline(always)]
             fn to_f64(self) -> f64 {
                 self.into()
             }
+            #[inline(always)]
             fn abs(self) -> Self {
                 <$T>::abs(self)
             }
+            #[inline(always)]
             fn mul(self, other: Self) -> Self {
                 self * other
             }
+            #[inline(always)]
             fn sub(self, other: Self) -> Self {
                 self - other
             }
+            #[inline(always)]
             fn div(self, other: Self) -> Self {
                 self / other
             }
+            #[inline(always)]
             fn to_bits(self) -> $U {
                 <$T>::to_bits(self)
             }
+            #[inline(always)]
             fn from_bits(bits: $U) -> Self {
                 <$T>::from_bits(bits)
             }
+            #[inline(always)]
             fn bin_fast(self) -> (Self, i64) {
                 const MAGIC: $T = $magic;
                 let sum = self + MAGIC;
                 (sum - MAGIC, (sum.to_bits() as $I).wrapping_sub(MAGIC.to_bits() as $I) as i64)
             }
+            #[inline(always)]
             fn bin(self) -> (Self, i64) {
                 let k = self.round_ties_even(); // seed: half-away-slow
                 (k, k as i64)
             }
+            #[inline(always)]
             fn from_bin(bin: i64) -> Self {
                 bin as $T
             }
@@ -98,10 +109,12 @@ macro_rules! code {
     ($($U:ty, $I:ty, $float:expr);*) => {$(
         impl BinCode for $U {
             const ZERO: Self = 0;
+            #[inline(always)]
             fn from_bin(bin: i64, zigzag: bool) -> Self {
                 let bin = bin as $I;
                 if zigzag { ((bin << 1) ^ (bin >> (<$U>::BITS - 1))) as $U } else { bin as $U }
             }
+            #[inline(always)]
             fn to_bin(self, zigzag: bool) -> i64 {
                 if zigzag {
                     ((self >> 1) ^ (0 as $U).wrapping_sub(self & 1)) as $I as i64
@@ -109,16 +122,20 @@ macro_rules! code {
                     self as $I as i64
                 }
             }
+            #[inline(always)]
             fn half(self) -> u64 {
                 u64::from(self >> 1)
             }
             const MOST: u64 = <$U>::MAX as u64;
+            #[inline(always)]
             fn from_raw(code: u64) -> Self {
                 code as $U
             }
+            #[inline(always)]
             fn raw(self) -> u64 {
                 self.into()
             }
+            #[inline(always)]
             fn logarithm(self) -> (f32, u32, u32) {
                 let bin = self.wrapping_sub(1);
                 ($float(bin >> 2), (bin >> 1 & 1) as u32, (bin & 1) as u32)

@@ -1,7 +1,11 @@
 //! One chunk: kept words, then bitmaps of bitmaps.
 
+use super::eights::{Eights, Plain, eight};
 use super::repeats;
+use super::wide::Wide;
 use crate::base::error::Fault;
+use crate::stages::wide::{Work, available, widest};
+use std::marker::PhantomData;
 
 /// The largest chunk.
 pub const CHUNK_MAX: usize = 16384;
@@ -107,57 +111,7 @@ impl Default for Scratch {
     }
 }
 
-/// Bit i of the result: byte i of `x` is not zero.
 #[inline(always)]
-fn nonzero_bytes(x: u64) -> u8 {
-    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-    let high = ((x & LOW) + LOW) | x;
-    (((high & !LOW) >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
-}
-
-/// The eight bytes of group `i`, zeros beyond the end.
-#[inline(always)]
-fn eight(bytes: &[u8], i: usize) -> [u8; 8] {
-    let mut out = [0; 8];
-    match bytes.get(8 * i..8 * i + 8) {
-        Some(b) => out.copy_from_slice(b),
-        None => {
-            let rest = &bytes[8 * i..];
-            out[..rest.len()].copy_from_slice(rest);
-        }
-    }
-    out
-}
-
-/// Writes the bytes of `word` whose bit of `mask` is set to the front of `out` and returns their number.
-/// Writes eight bytes.
-#[inline(always)]
-fn compact(out: &mut [u8], word: [u8; 8], mask: u8) -> usize {
-    let Some(window) = out.first_chunk_mut::<8>() else { return 0 };
-    if mask == 0xff {
-        *window = word;
-        return 8;
-    }
-    let mut n = 0;
-    for (j, b) in word.into_iter().enumerate() {
-        window[n & 7] = b;
-        n += usize::from(mask >> j & 1);
-    }
-    n
-}
-
-/// The opposite: spreads the front of `src` over the set bits of `mask`, zeros elsewhere.
-#[inline(always)]
-fn spread(src: &[u8; 8], mask: u8) -> [u8; 8] {
-    let mut n = 0;
-    std::array::from_fn(|j| {
-        let bit = mask >> j & 1;
-        let b = src[n & 7] & 0u8.wrapping_sub(bit);
-        n += usize::from(bit);
-        b
-    })
-}
-
 fn ones(bitmap: &[u8]) -> usize {
     (0..bitmap.len().div_ceil(8)).map(|i| u64::from_le_bytes(eight(bitmap, i)).count_ones() as usize).sum()
 }
@@ -165,30 +119,34 @@ fn ones(bitmap: &[u8]) -> usize {
 /// Level 0: a bit per word of `W` bytes that is not zero.
 fn mark<const W: usize>(words: &[u8], map: &mut [u8]) {
     for (m, group) in map.iter_mut().zip(words.chunks(8 * W)) {
-        *m = match W {
-            1 => nonzero_bytes(u64::from_le_bytes(eight(group, 0))),
-            _ => group
-                .chunks_exact(W)
-                .enumerate()
-                .map(|(j, w)| u8::from(w.iter().any(|&b| b != 0)) << j)
-                .fold(0, |a, b| a | b),
-        };
+        let marks = group.chunks_exact(W).enumerate().map(|(j, w)| u8::from(w.iter().any(|&b| b != 0)) << j);
+        *m = marks.fold(0, |a, b| a | b);
     }
+}
+
+/// Moves the marked bytes to the front of `out` and returns their number.
+#[inline(always)]
+fn keep_bytes<E: Eights>(bytes: &[u8], map: &[u8], out: &mut [u8]) -> usize {
+    let mut n = 0;
+    for (k, marks) in map.chunks(8).enumerate() {
+        if eight(marks, 0) == [0; 8] {
+            continue;
+        }
+        for (i, &m) in (8 * k..).zip(marks) {
+            if let Some(front) = out.get_mut(n..).and_then(|rest| rest.first_chunk_mut::<8>()) {
+                *front = E::compact(eight(bytes, i), m);
+            }
+            n += m.count_ones() as usize;
+        }
+    }
+    n
 }
 
 /// Moves the marked words of `W` bytes to the front of `out`.
 fn keep<const W: usize>(words: &[u8], map: &[u8], out: &mut [u8]) {
     let mut n = 0;
-    for (i, (&m, group)) in map.iter().zip(words.chunks(8 * W)).enumerate() {
-        if m == 0 {
-            continue;
-        }
-        if W == 1 {
-            n += compact(&mut out[n..], eight(words, i), m);
-            continue;
-        }
-        for (j, w) in group.chunks_exact(W).enumerate().filter(|(j, _)| m >> j & 1 == 1) {
-            debug_assert!(j < 8);
+    for (&m, group) in map.iter().zip(words.chunks(8 * W)).filter(|(m, _)| **m != 0) {
+        for (_, w) in group.chunks_exact(W).enumerate().filter(|(j, _)| m >> j & 1 == 1) {
             out[n..n + W].copy_from_slice(w);
             n += W;
         }
@@ -196,25 +154,30 @@ fn keep<const W: usize>(words: &[u8], map: &[u8], out: &mut [u8]) {
 }
 
 /// Puts the kept bytes back between zeros; `kept` has eight bytes of slack.
-fn restore_bytes(kept: &[u8], map: &[u8], out: &mut [u8]) -> Result<(), Fault> {
+#[inline(always)]
+fn restore_bytes<E: Eights>(kept: &[u8], map: &[u8], out: &mut [u8]) -> Result<(), Fault> {
     let mut n = 0;
-    let mut next = |m: u8| -> Result<[u8; 8], Fault> {
-        if m == 0 {
-            return Ok([0; 8]);
+    for (marks, part) in map.chunks(8).zip(out.chunks_mut(64)) {
+        if let (Some(part), [0, 0, 0, 0, 0, 0, 0, 0]) = (part.first_chunk_mut::<64>(), eight(marks, 0)) {
+            *part = [0; 64];
+            continue;
         }
-        let src = kept.get(n..).and_then(|rest| rest.first_chunk::<8>()).ok_or(Fault::Corrupt)?;
-        n += m.count_ones() as usize;
-        Ok(if m == 0xff { *src } else { spread(src, m) })
-    };
-    let (whole, rest) = out.split_at_mut(out.len() / 8 * 8);
-    for (&m, group) in map.iter().zip(whole.chunks_exact_mut(8)) {
-        group.copy_from_slice(&next(m)?);
-    }
-    if let (Some(&m), false) = (map.get(whole.len() / 8), rest.is_empty()) {
-        let len = rest.len();
-        rest.copy_from_slice(&next(m)?[..len]);
+        for (&m, group) in marks.iter().zip(part.chunks_mut(8)) {
+            let from = kept.get(n..).and_then(|rest| rest.first_chunk::<8>()).ok_or(Fault::Corrupt)?;
+            put(group, E::spread(*from, m));
+            n += m.count_ones() as usize;
+        }
     }
     Ok(())
+}
+
+/// Writes eight bytes, or as many as there is room for.
+#[inline(always)]
+fn put(out: &mut [u8], bytes: [u8; 8]) {
+    match out.first_chunk_mut::<8>() {
+        Some(all) => *all = bytes,
+        None => out.copy_from_slice(&bytes[..out.len()]),
+    }
 }
 
 /// Puts the kept words of `W` bytes back between zeros.
@@ -230,50 +193,61 @@ fn restore<const W: usize>(kept: &[u8], map: &[u8], out: &mut [u8]) -> Result<()
     Ok(())
 }
 
-/// Drops from `map` each byte that equals the one before: the rest goes to `out`, a bit per byte to `next`.
-fn repeat_out(map: &[u8], next: &mut [u8], out: &mut [u8]) -> usize {
-    let (mut n, mut before) = (0, 0u8);
-    next.fill(0);
-    for (i, mark) in next.iter_mut().take(map.len().div_ceil(8)).enumerate() {
-        let word = eight(map, i);
-        let x = u64::from_le_bytes(word);
-        let valid = 0xffu8 >> (8 - (map.len() - 8 * i).min(8));
-        *mark = nonzero_bytes(x ^ (x << 8 | u64::from(before))) & valid;
-        before = word[7];
-        if *mark != 0 {
-            n += compact(&mut out[n..], word, *mark);
-        }
-    }
-    n
-}
-
-/// Undoes [`repeat_out`]: `marks` has a bit per byte of `map`.
-fn repeat_in(repeats: &[u8], marks: &[u8], map: &mut [u8]) {
+/// Undoes [`Eights::mark_changes`] and [`keep_bytes`]: `marks` has a bit per byte of `map`.
+#[inline(always)]
+fn repeat_in<E: Eights>(repeats: &[u8], marks: &[u8], map: &mut [u8]) {
     let (mut n, mut before) = (0, 0u8);
     for (&mark, group) in marks.iter().zip(map.chunks_mut(8)) {
         if mark == 0 {
-            group.fill(before);
+            put(group, [before; 8]);
             continue;
         }
-        for (j, b) in group.iter_mut().enumerate() {
-            if mark >> j & 1 == 1 {
-                before = repeats.get(n).copied().unwrap_or(0);
-                n += 1;
-            }
-            *b = before;
-        }
+        let rest = repeats.get(n..).unwrap_or_default();
+        let from = rest.first_chunk::<8>().copied().unwrap_or_else(|| eight(rest, 0));
+        put(group, E::repeat(before, from, mark));
+        n += mark.count_ones() as usize;
+        // From memory: the next group does not wait for this one.
+        before = repeats.get(n - 1).copied().unwrap_or(0);
     }
 }
 
 /// The payload of a chunk; `None`: the chunk is stored raw.
 pub fn encode_chunk<'a>(chunk: &[u8], g: &Geometry, scratch: &'a mut Scratch) -> Option<&'a [u8]> {
     let Scratch { payload, maps } = scratch;
+    let n = if available() {
+        widest(Encode::<Wide> { chunk, g, payload, maps, body: PhantomData })
+    } else {
+        Encode::<Plain> { chunk, g, payload, maps, body: PhantomData }.run()
+    };
+    n.map(|n| &payload[..n])
+}
+
+/// [`encode_chunk`] with the memory of a [`Scratch`]: the length of the payload.
+struct Encode<'a, E> {
+    chunk: &'a [u8],
+    g: &'a Geometry,
+    payload: &'a mut [u8],
+    maps: &'a mut [u8],
+    body: PhantomData<E>,
+}
+
+impl<E: Eights> Work for Encode<'_, E> {
+    type Result = Option<usize>;
+
+    #[inline(always)]
+    fn run(self) -> Option<usize> {
+        encode::<E>(self.chunk, self.g, self.payload, self.maps)
+    }
+}
+
+#[inline(always)]
+fn encode<E: Eights>(chunk: &[u8], g: &Geometry, payload: &mut [u8], maps: &mut [u8]) -> Option<usize> {
     let (words, tail) = chunk.split_at(chunk.len() - chunk.len() % g.word);
     let map = &mut maps[..g.bytes[0]];
     map.fill(0);
     match g.word {
         _ if g.repeats => repeats::mark(words, g.word, map),
-        1 => mark::<1>(words, map),
+        1 => E::mark(words, map),
         2 => mark::<2>(words, map),
         4 => mark::<4>(words, map),
         _ => mark::<8>(words, map),
@@ -285,7 +259,9 @@ pub fn encode_chunk<'a>(chunk: &[u8], g: &Geometry, scratch: &'a mut Scratch) ->
     }
     if kept > 0 {
         match g.word {
-            1 => keep::<1>(words, map, payload),
+            1 => {
+                keep_bytes::<E>(words, map, payload);
+            }
             2 => keep::<2>(words, map, payload),
             4 => keep::<4>(words, map, payload),
             _ => keep::<8>(words, map, payload),
@@ -294,8 +270,9 @@ pub fn encode_chunk<'a>(chunk: &[u8], g: &Geometry, scratch: &'a mut Scratch) ->
         let last = g.levels - 1;
         for j in 0..last {
             let (this, next) = maps.split_at_mut(AT[j + 1]);
-            let next = &mut next[..g.bytes[j + 1]];
-            repeats[j] = repeat_out(&this[AT[j]..AT[j] + g.bytes[j]], next, &mut payload[n..]);
+            let (map, next) = (&this[AT[j]..AT[j] + g.bytes[j]], &mut next[..g.bytes[j + 1]]);
+            E::mark_changes(0, map, next);
+            repeats[j] = keep_bytes::<E>(map, next, &mut payload[n..]);
             n += repeats[j];
         }
         if g.raw(chunk.len(), kept, &repeats) {
@@ -309,7 +286,7 @@ pub fn encode_chunk<'a>(chunk: &[u8], g: &Geometry, scratch: &'a mut Scratch) ->
     payload[n..n + tail.len()].copy_from_slice(tail); // seed: rze-tail
     n += tail.len();
     payload[n..n + TAG].copy_from_slice(&(chunk.len() as u16).to_le_bytes());
-    Some(&payload[..n + TAG])
+    Some(n + TAG)
 }
 
 /// Writes the chunk of `payload` to `out`, whose length is that of the chunk. Every byte of the payload must
@@ -318,6 +295,40 @@ pub fn encode_chunk<'a>(chunk: &[u8], g: &Geometry, scratch: &'a mut Scratch) ->
 /// # Errors
 /// `Fault::Corrupt`.
 pub fn decode_chunk(
+    payload: &[u8],
+    g: Option<&Geometry>,
+    word: usize,
+    out: &mut [u8],
+    scratch: &mut Scratch,
+) -> Result<(), Fault> {
+    if available() {
+        widest(Decode::<Wide> { payload, g, word, out, scratch, body: PhantomData })
+    } else {
+        Decode::<Plain> { payload, g, word, out, scratch, body: PhantomData }.run()
+    }
+}
+
+/// The operands of [`decode_chunk`].
+struct Decode<'a, E> {
+    payload: &'a [u8],
+    g: Option<&'a Geometry>,
+    word: usize,
+    out: &'a mut [u8],
+    scratch: &'a mut Scratch,
+    body: PhantomData<E>,
+}
+
+impl<E: Eights> Work for Decode<'_, E> {
+    type Result = Result<(), Fault>;
+
+    #[inline(always)]
+    fn run(self) -> Result<(), Fault> {
+        decode::<E>(self.payload, self.g, self.word, self.out, self.scratch)
+    }
+}
+
+#[inline(always)]
+fn decode<E: Eights>(
     payload: &[u8],
     g: Option<&Geometry>,
     word: usize,
@@ -348,7 +359,7 @@ pub fn decode_chunk(
         let marks = &next[..g.bytes[j + 1]];
         bits_below(marks, g.bytes[j])?;
         let from = cursor.checked_sub(ones(marks)).ok_or(Fault::Corrupt)?;
-        repeat_in(&rest[from..cursor], marks, &mut this[AT[j]..AT[j] + g.bytes[j]]);
+        repeat_in::<E>(&rest[from..cursor], marks, &mut this[AT[j]..AT[j] + g.bytes[j]]);
         cursor = from;
     }
     let map = &maps[..g.bytes[0]];
@@ -359,7 +370,7 @@ pub fn decode_chunk(
     kept[..cursor].copy_from_slice(&rest[..cursor]);
     match word {
         _ if g.repeats => repeats::restore(kept, word, map, out),
-        1 => restore_bytes(kept, map, out),
+        1 => restore_bytes::<E>(kept, map, out),
         2 => restore::<2>(kept, map, out),
         4 => restore::<4>(kept, map, out),
         _ => restore::<8>(kept, map, out),

@@ -3,10 +3,17 @@
 
 mod chunk;
 mod device;
+mod eights;
 mod fused;
 mod params;
 mod repeats;
 pub(super) mod stream;
+#[cfg(target_arch = "x86_64")]
+mod wide;
+#[cfg(not(target_arch = "x86_64"))]
+mod wide {
+    pub(super) use super::eights::Plain as Wide;
+}
 
 use super::inputs::{IN, only};
 use crate::base::dtype::DType;
