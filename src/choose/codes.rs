@@ -35,12 +35,14 @@ impl Multiples {
         let inverse = if (bound as f32).is_normal() { 0.5 / bound } else { f64::NAN };
         // The sum with this number has the integer in its lowest bits.
         const ROUND: f64 = (3u64 << 51) as f64;
-        let mut exact = 0;
+        let (mut exact, mut before) = (0, 0);
         let mut multiple = |x: f64| {
             let q = x * inverse;
             let near = q.abs() <= guard && x.abs() < sample.threshold;
             exact += usize::from(!near);
-            if near { (q + ROUND).to_bits() as i32 } else { 0 }
+            // The neighbor stands in for an exact value.
+            before = if near { (q + ROUND).to_bits() as i32 } else { before };
+            before
         };
         let q = match dtype {
             DType::F32 => values::<f32>(&sample.bytes).map(|x| multiple(x.into())).collect(),
@@ -79,15 +81,24 @@ impl Multiples {
         d.into_iter().map(|d| ((d << 1) ^ (d >> 31)) as u32).collect()
     }
 
-    /// Bytes of a container of `fz` without its header.
-    pub(super) fn fz(&self, axes: usize) -> usize {
+    /// Bytes of a container of `fz` without its header, for an array of `elements` like the sample.
+    pub(super) fn fz(&self, axes: usize, elements: u64) -> f64 {
         let codes = self.codes(axes);
         let outliers = codes.iter().filter(|&&code| code >> BITS != 0).count();
-        self.exact + outliers * self.pair + codes.chunks(CHUNK).map(zero_free).sum::<usize>()
+        let share = elements as f64 / codes.len().max(1) as f64;
+        // The bits of an incomplete last chunk stay in place.
+        let rest = (elements % CHUNK as u64) as usize;
+        let rest = &codes[codes.len().saturating_sub(rest)..];
+        let chunks = codes.chunks_exact(CHUNK);
+        let whole = chunks.len().max(1) as f64;
+        let chunks = chunks.map(|chunk| zero_free(chunk, plane_map)).sum::<usize>() as f64;
+        let rest = if rest.is_empty() { 0 } else { zero_free(rest, byte_map) };
+        let pairs = (self.exact + outliers * self.pair) as f64;
+        pairs * share + chunks / whole * (elements / CHUNK as u64) as f64 + rest as f64
     }
 
-    /// Bytes of a container of `cusz` without its header and its code book.
-    pub(super) fn cusz(&self, axes: usize) -> usize {
+    /// Bytes of a container of `cusz` without its header and its code book, for an array of `elements` like the sample.
+    pub(super) fn cusz(&self, axes: usize, elements: u64) -> f64 {
         let codes = self.codes(axes);
         // A cell for the length of a partition, one for its place, and half of one that is padding.
         const CELLS: f64 = 2.5;
@@ -99,7 +110,9 @@ impl Multiples {
             outliers += usize::from(!is_code);
         }
         let partitions = (codes.len() as f64 / PARTITION).ceil();
-        self.exact + outliers * self.pair + huffman_bits(&counts) / 8 + (4.0 * CELLS * partitions) as usize
+        let pairs = self.exact + outliers * self.pair;
+        let bytes = (pairs + huffman_bits(&counts) / 8) as f64 + 4.0 * CELLS * partitions;
+        bytes * (elements as f64 / codes.len().max(1) as f64)
     }
 }
 
@@ -126,27 +139,41 @@ fn subtract(d: &mut [i32], n: usize, stride: usize, tile: usize) {
     }
 }
 
-/// Bytes of at most [`CHUNK`] codes after stages `bitshuffle` and `rze`. A byte is one bit of eight consecutive codes.
-fn zero_free(codes: &[u32]) -> usize {
-    /// Number of stored bytes and their length; the last bitmap, if a byte is stored.
-    const FRAME: usize = 6;
-    const LAST: usize = 4;
-    const ROW: usize = CHUNK / 64;
-    let mut map = [0u8; BITS * ROW];
-    let mut bytes = 0;
+/// A bit for each byte of a chunk.
+type Map = [u8; 2 * CHUNK / 8];
+
+/// Marks the bytes of the codes that are not 0.
+fn byte_map(codes: &[u32], map: &mut Map) {
+    for (marks, four) in map.iter_mut().zip(codes.chunks(4)) {
+        for (k, code) in four.iter().enumerate().filter(|(_, code)| **code >> BITS == 0) {
+            *marks |= u8::from(code & 0xff != 0) << (2 * k) | u8::from(code >> 8 != 0) << (2 * k + 1);
+        }
+    }
+}
+
+/// The same after stage `bitshuffle`: a byte is one bit of eight consecutive codes.
+fn plane_map(codes: &[u32], map: &mut Map) {
     for (j, part) in codes.chunks(64).enumerate() {
         let mut any = [0u32; 8];
         for (any, eight) in any.iter_mut().zip(part.chunks(8)) {
-            let bits = eight.iter().fold(0, |any, &code| any | if code >> BITS == 0 { code } else { 0 });
-            bytes += bits.count_ones() as usize;
-            *any = bits;
+            *any = eight.iter().fold(0, |any, &code| any | if code >> BITS == 0 { code } else { 0 });
         }
         let all = any.iter().fold(0, |all, any| all | any);
         for bit in 0..(u32::BITS - all.leading_zeros()) as usize {
             let byte = any.iter().rev().fold(0, |byte, any| byte << 1 | any >> bit & 1);
-            map[bit * ROW + j] = byte as u8;
+            map[bit * (CHUNK / 64) + j] = byte as u8;
         }
     }
+}
+
+/// Bytes of at most [`CHUNK`] codes after stage `rze`.
+fn zero_free(codes: &[u32], marks: impl Fn(&[u32], &mut Map)) -> usize {
+    /// Number of stored bytes and their length; the last bitmap, if a byte is stored.
+    const FRAME: usize = 6;
+    const LAST: usize = 4;
+    let mut map: Map = [0; 2 * CHUNK / 8];
+    marks(codes, &mut map);
+    let mut bytes: usize = map.iter().map(|marks| marks.count_ones() as usize).sum();
     if bytes == 0 {
         return FRAME;
     }
@@ -196,4 +223,86 @@ fn huffman_bits(counts: &[usize]) -> usize {
         sums.push(both);
     }
     bits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::Size;
+    use super::*;
+    use crate::base::array::Array;
+    use crate::codec::{Container, Options, compress};
+    use crate::pipeline::presets::preset_within;
+
+    /// Numbers from 0 to 1 that look random.
+    fn numbers() -> impl FnMut() -> f64 {
+        let mut state = 5u64;
+        move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        }
+    }
+
+    /// A smooth field with noise of this amplitude, and some fill values.
+    fn field(dtype: DType, dims: &[u64], noise: f64) -> (Array, Vec<u8>) {
+        let array = Array::new(dtype, dims).expect("dims");
+        let [x, y, _] = array.volume();
+        let mut random = numbers();
+        let mut bytes = vec![];
+        for i in 0..array.elements() {
+            let [a, b, c] = [i % x, i / x % y, i / (x * y)].map(|n| n as f64);
+            let smooth = (0.05 * a).sin() + (0.03 * b + 0.07 * c).cos() + noise * random();
+            let value = if random() < 0.001 { 1e30 } else { smooth };
+            match dtype {
+                DType::F32 => bytes.extend((value as f32).to_le_bytes()),
+                _ => bytes.extend(value.to_le_bytes()),
+            }
+        }
+        (array, bytes)
+    }
+
+    #[test]
+    fn sizes_are_those_of_containers() {
+        let all: [&[u64]; 3] = [&[60_000], &[300, 200], &[48, 40, 32]];
+        for dims in all {
+            for (dtype, noise) in [(DType::F32, 0.0), (DType::F64, 0.01), (DType::F32, 0.3)] {
+                let (array, bytes) = field(dtype, dims, noise);
+                let sample = Sample::new(&array, &&*bytes, 1e20, Size::SMALL).expect("sample");
+                for bound in [0.3, 1e-2, 1e-3] {
+                    let multiples = Multiples::new(&sample, bound);
+                    for (axes, (name, fixed)) in
+                        (0..=dims.len()).flat_map(|axes| [("fz", 100), ("cusz", 2600)].map(|n| (axes, n)))
+                    {
+                        let mut pipeline = preset_within(name, dtype, "abs", bound).expect("preset");
+                        let set = |args: &mut crate::base::param::Args| args.set_int("axes", axes as i64);
+                        pipeline.set_everywhere("axes", set).expect("axes");
+                        let set =
+                            |args: &mut crate::base::param::Args| args.set_real("outlier_threshold", 1e20);
+                        pipeline.set_everywhere("outlier_threshold", set).expect("threshold");
+                        let options = Options {
+                            container: Container::Compact,
+                            checksum: false,
+                            store_incompressible: false,
+                            ..Options::default()
+                        };
+                        let real = compress(&pipeline, &array, &options, &bytes).expect("container").len();
+                        let n = array.elements();
+                        let own = if name == "fz" { multiples.fz(axes, n) } else { multiples.cusz(axes, n) };
+                        let own = fixed + own as usize;
+                        let what = format!("{name} {axes} {dims:?} {dtype} {noise} {bound}: {own}, {real}");
+                        assert!(own.abs_diff(real) <= real / 30 + 300, "{what}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn codes_of_few_symbols_have_known_lengths() {
+        assert_eq!(huffman_bits(&[]), 0);
+        assert_eq!(huffman_bits(&[0, 7, 0]), 7);
+        assert_eq!(huffman_bits(&[3, 0, 4]), 7);
+        assert_eq!(huffman_bits(&[1, 1, 2, 4, 8]), 8 + 2 * 4 + 3 * 2 + 4 + 4);
+        // Equal counts have codes of equal lengths.
+        assert_eq!(huffman_bits(&[5; 256]), 5 * 256 * 8);
+    }
 }

@@ -179,19 +179,26 @@ fn without_trial(
 
 /// The candidate with the highest ratio; a later one must save 2 %. The first blocks of the sample exclude candidates.
 fn best(array: &Array, sample: &Sample, lattice: Option<FoundLattice>, wish: &Wish<'_>) -> Result<Choice> {
-    /// Largest size of a candidate for the first blocks, as a multiple of the least one.
+    /// Largest size of a candidate for the first blocks, as a multiple of the least one. A table of all values of a lattice is long
+    /// for few blocks.
     const NEAR: f64 = 1.25;
+    const NEAR_WITH_TABLE: f64 = 3.0;
     /// Blocks with a higher ratio are nearly empty, and exclude no candidate.
     const EMPTY: f64 = 64.0;
     let trial = Trial::new(sample, array, wish);
     let (first_bytes, first_elements) = (sample.first.bytes() as f64, sample.first.elements() as f64);
     let (mut all, mut least) = (vec![], f64::INFINITY);
-    // A table of all values of a lattice is long for some blocks.
-    let excludes = |least: f64, bytes: f64| EMPTY * least >= first_bytes && bytes > NEAR * least;
+    let excludes = |least: f64, bytes: f64, candidate: &Candidate| {
+        let has_table = lattice.is_some() && candidate.preset == "exact";
+        let near = if has_table { NEAR_WITH_TABLE } else { NEAR };
+        EMPTY * least >= first_bytes && bytes > near * least
+    };
     for candidate in candidates::all(array, lattice, wish)? {
-        let is_late = candidate.preset == "exact" && lattice.is_none() && least < f64::INFINITY;
-        if is_late && excludes(least, lossless::least_bits(sample) / 8.0 * first_elements) {
-            continue;
+        if candidate.preset == "exact" && lattice.is_none() && least < f64::INFINITY {
+            let bytes = lossless::least_bits(sample) / 8.0 * first_elements;
+            if excludes(least, bytes, &candidate) {
+                continue;
+            }
         }
         let tried = trial.tried(&candidate)?;
         least = tried.iter().fold(least, |least, tried| least.min(tried.first));
@@ -199,8 +206,7 @@ fn best(array: &Array, sample: &Sample, lattice: Option<FoundLattice>, wish: &Wi
     }
     let mut sizes = vec![];
     for tried in all {
-        let on_lattice = lattice.is_some() && tried.candidate.mode == "lossless";
-        if tried.whole.is_some() || on_lattice || !excludes(least, tried.first) {
+        if tried.whole.is_some() || !excludes(least, tried.first, &tried.candidate) {
             sizes.extend(trial.predicted(&tried)?.map(|bytes| (bytes, tried.candidate)));
         }
     }

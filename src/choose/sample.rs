@@ -51,7 +51,8 @@ impl Sample {
         let blocks = Blocks::new(array, size);
         let bytes = blocks.gather(src)?;
         let range = (f64::INFINITY, f64::NEG_INFINITY);
-        let (first, all) = (blocks.stacked(array, blocks.count.min(2))?, blocks.stacked(array, blocks.count)?);
+        let (first, all) =
+            (blocks.stacked(array, blocks.count.min(2))?, blocks.stacked(array, blocks.count)?);
         let mut sample = Sample { array: all, first, bytes, range, threshold };
         if array.dtype().is_float() {
             sample.measure(array, src)?;
@@ -122,9 +123,15 @@ fn widen(dtype: DType, bytes: &[u8], threshold: f64, (low, high): &mut (f64, f64
             // Independent lanes, which one instruction compares.
             let (mut least, mut most) = ([<$T>::INFINITY; LANES], [<$T>::NEG_INFINITY; LANES]);
             let threshold = (threshold as $T).min(<$T>::INFINITY);
-            for part in bytes.chunks(LANES * WIDTH) {
-                for ((x, least), most) in part.chunks_exact(WIDTH).zip(&mut least).zip(&mut most) {
-                    let x: $T = bytemuck::pod_read_unaligned(x);
+            let parts = bytes.chunks_exact(LANES * WIDTH);
+            // NaN is no bounded value.
+            let last = parts.remainder();
+            let mut rest = [<$T>::NAN; LANES];
+            for (rest, x) in rest.iter_mut().zip(last.chunks_exact(WIDTH)) {
+                *rest = bytemuck::pod_read_unaligned(x);
+            }
+            for part in parts.map(bytemuck::pod_read_unaligned::<[$T; LANES]>).chain([rest]) {
+                for ((x, least), most) in part.into_iter().zip(&mut least).zip(&mut most) {
                     let bounded = x.abs() < threshold;
                     *least = if bounded & (x < *least) { x } else { *least };
                     *most = if bounded & (x > *most) { x } else { *most };
@@ -180,8 +187,11 @@ impl Blocks {
             _ => volume,
         };
         let mut block = shape;
+        let rank = array.joined_dims().len();
         for d in 0..3 {
-            block[d] = shape[d].min(dims[d]);
+            // Blocks in the middle of a short row would miss its incomplete tiles.
+            let is_short = d + 1 < rank && dims[d] < 2 * shape[d];
+            block[d] = if is_short { dims[d] } else { shape[d].min(dims[d]) };
         }
         // A short dimension makes the next one longer.
         for d in [0, 1, 2] {

@@ -47,25 +47,30 @@ impl<'a> Trial<'a> {
         Trial { sample, array, wish, bound, options, multiples: OnceCell::new() }
     }
 
-    /// Tries a candidate with the first blocks, or with the whole sample if that is as fast. `None`: it is not for this array.
+    /// Tries a candidate with a bound with the whole sample, and others with the first blocks, because tables of few values mislead.
+    /// `None`: it is not for this array.
     pub(super) fn tried(&self, candidate: &Candidate) -> Result<Option<Tried>> {
         let fixed = candidate.fixed_bytes();
         let multiples = || self.multiples.get_or_init(|| Multiples::new(self.sample, self.bound));
+        let [first, some, all] = self.elements();
+        let n = self.array.elements();
         let sizes = match (candidate.preset, candidate.mode) {
-            ("fz", _) => Some(multiples().fz(candidate.axes) as f64),
-            ("cusz", _) => Some(multiples().cusz(candidate.axes) as f64),
-            ("fast", mode) if mode != "lossless" => {
-                self.bytes_of(candidate, &self.sample.array)?.map(|bytes| (bytes - fixed).max(0.0))
+            ("fz", _) => Some(multiples().fz(candidate.axes, n)),
+            ("cusz", _) => Some(multiples().cusz(candidate.axes, n)),
+            (_, mode) if mode != "lossless" => {
+                let bytes = self.bytes_of(candidate, &self.sample.array)?;
+                bytes.map(|bytes| (bytes - fixed).max(0.0) * all / some)
             }
             _ => {
-                let first = self.bytes_of(candidate, &self.sample.first)?.map(|bytes| (bytes - fixed).max(0.0));
+                let first =
+                    self.bytes_of(candidate, &self.sample.first)?.map(|bytes| (bytes - fixed).max(0.0));
                 return Ok(first.map(|first| Tried { first, whole: None, candidate: candidate.clone() }));
             }
         };
-        Ok(sizes.map(|bytes| {
-            let [first, some, all] = self.elements();
-            let (first, whole) = (bytes * first / some, fixed + bytes * all / some);
-            Tried { first, whole: Some(whole), candidate: candidate.clone() }
+        Ok(sizes.map(|bytes| Tried {
+            first: bytes * first / all,
+            whole: Some(fixed + bytes),
+            candidate: candidate.clone(),
         }))
     }
 
