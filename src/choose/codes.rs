@@ -40,7 +40,7 @@ impl Multiples {
             let q = x * inverse;
             let near = q.abs() <= guard && x.abs() < sample.threshold;
             exact += usize::from(!near);
-            // The neighbor stands in for an exact value.
+            // An exact value counts as the neighbor before it.
             before = if near { (q + ROUND).to_bits() as i32 } else { before };
             before
         };
