@@ -99,10 +99,10 @@ pub struct fz_choice {
 ///   "exact", which is lossless and can be shorter if the bound is small.
 /// - A target: FZ_GOAL_RATIO returns preset "high". The other goals return preset "fast".
 ///
-/// A call that tries pipelines compresses a part of the sample with each of them. It then compresses
-/// the whole sample with those pipelines that made the part nearly as short as the best one. It
+/// A call that tries pipelines predicts from the sample how short each of them makes the array. It
 /// compares them in order of speed: a slower pipeline replaces a faster one only if it makes the
-/// sample more than 2 % shorter.
+/// array more than 2 % shorter. Lossless pipelines that a part of the sample shows to be far from the
+/// best one are not compared.
 ///
 /// Such a call also tests whether the values of the sample are on a lattice, a set of evenly spaced
 /// levels. Examples are rounded numbers and scaled integers. If they are on a lattice, the call also

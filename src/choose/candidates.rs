@@ -15,6 +15,8 @@ pub(super) struct Candidate {
     pub(super) preset: &'static str,
     pub(super) pipeline: Pipeline,
     pub(super) mode: &'static str,
+    /// Parameter `axes` of stage `lorenzo_quant`.
+    pub(super) axes: usize,
     bound: f64,
 }
 
@@ -25,20 +27,29 @@ impl Candidate {
     pub(super) fn preset(preset: &'static str, dtype: DType, mode: &str, bound: f64) -> Result<Candidate> {
         let known = ["abs", "noa", "rel", "prel"].into_iter().find(|known| *known == mode);
         let pipeline = preset_within(preset, dtype, mode, bound)?;
-        Ok(Candidate { preset, pipeline, mode: known.unwrap_or("lossless"), bound })
+        Ok(Candidate { preset, pipeline, mode: known.unwrap_or("lossless"), axes: 0, bound })
     }
 
     /// Whole numbers in place of values, coded by a preset with a bound below one half.
     fn on_lattice(preset: &'static str, toml: &str, lattice: &FoundLattice) -> Result<Candidate> {
         let mut pipeline = Pipeline::from_toml(toml)?;
         pipeline.set_everywhere("formula", |args| lattice.apply(args))?;
-        Ok(Candidate { preset, pipeline, mode: "lossless", bound: 0.0 })
+        Ok(Candidate { preset, pipeline, mode: "lossless", axes: 0, bound: 0.0 })
     }
 
-    fn with_axes(&self, axes: i64) -> Result<Candidate> {
-        let mut other = self.clone();
-        other.pipeline.set_everywhere("axes", |args| args.set_int("axes", axes))?;
+    fn with_axes(&self, axes: usize) -> Result<Candidate> {
+        let mut other = Candidate { axes, ..self.clone() };
+        other.pipeline.set_everywhere("axes", |args| args.set_int("axes", axes as i64))?;
         Ok(other)
+    }
+
+    /// Bytes of a container that arrays of any length have, about: its header and the code book.
+    pub(super) fn fixed_bytes(&self) -> f64 {
+        match (self.preset, self.mode) {
+            ("cusz", _) => 2600.0,
+            ("fast", mode) if mode != "lossless" => 84.0,
+            _ => 100.0,
+        }
     }
 
     /// The pipeline as it is tried: with a bound in the unit of the data.
@@ -101,7 +112,7 @@ fn within_bound(array: &Array, mode: &str, bound: f64, goal: Goal) -> Result<Vec
         all.push(preset("fast")?);
         for name in ["fz", "cusz"] {
             let usual = preset(name)?;
-            let rank = array.joined_dims().iter().filter(|d| **d > 1).count() as i64;
+            let rank = array.joined_dims().iter().filter(|d| **d > 1).count();
             all.push(usual.clone());
             for axes in 1..rank {
                 all.push(usual.with_axes(axes)?);

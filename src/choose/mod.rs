@@ -4,6 +4,8 @@
 //! The choice depends on the values, their type and shape, and the request alone: not on the device, the threads, or the time.
 
 mod candidates;
+mod codes;
+mod lossless;
 mod sample;
 mod target;
 mod trial;
@@ -128,11 +130,7 @@ fn choose_from(array: &Array, src: &dyn Source, wish: &Wish<'_>) -> Result<Choic
         }
         Aim::Lossless if wish.goal == Goal::Speed => without_trial("bits", array, ("lossless", 0.0), wish),
         Aim::Lossless | Aim::Bound(..) => {
-            let size = match (wish.goal, wish.aim) {
-                (Goal::Balanced, Aim::Bound(..)) => Size::SMALL,
-                _ => Size::LARGE,
-            };
-            let sample = Sample::new(array, src, wish.outlier_threshold, size)?;
+            let sample = Sample::new(array, src, wish.outlier_threshold, Size::SMALL)?;
             let lattice = sample.lattice();
             best(array, &sample, lattice, wish)
         }
@@ -179,38 +177,52 @@ fn without_trial(
     Candidate::preset(name, array.dtype(), mode, bound)?.chosen(wish, 0.0, None)
 }
 
-/// The candidate with the highest ratio; a later one must save 2 %. The first block of the sample selects the form of each preset, and
-/// the candidates that are tried with the whole sample.
+/// The candidate with the highest ratio; a later one must save 2 %. The first blocks of the sample exclude candidates.
 fn best(array: &Array, sample: &Sample, lattice: Option<FoundLattice>, wish: &Wish<'_>) -> Result<Choice> {
-    /// Largest size of a candidate for the first block, as a multiple of the least one.
-    const NEAR: f64 = 1.5;
+    /// Largest size of a candidate for the first blocks, as a multiple of the least one. A table of all values of a lattice is long
+    /// for few blocks.
+    const NEAR: f64 = 1.25;
+    const NEAR_WITH_TABLE: f64 = 3.0;
     /// Blocks with a higher ratio are nearly empty, and exclude no candidate.
     const EMPTY: f64 = 64.0;
-    let trial = Trial::new(sample, array);
-    let mut firsts = vec![];
-    for forms in
-        candidates::all(array, lattice, wish)?.chunk_by(|a, b| a.preset == b.preset && a.mode == b.mode)
-    {
-        firsts.extend(smallest(trial.firsts(forms, wish)?));
+    let trial = Trial::new(sample, array, wish);
+    let (first_bytes, first_elements) = (sample.first.bytes() as f64, sample.first.elements() as f64);
+    let (mut all, mut least) = (vec![], f64::INFINITY);
+    let excludes = |least: f64, bytes: f64, candidate: &Candidate| {
+        let has_table = lattice.is_some() && candidate.preset == "exact";
+        let near = if has_table { NEAR_WITH_TABLE } else { NEAR };
+        EMPTY * least >= first_bytes && bytes > near * least
+    };
+    for candidate in candidates::all(array, lattice, wish)? {
+        if candidate.preset == "exact" && lattice.is_none() && least < f64::INFINITY {
+            let bytes = lossless::least_bits(sample) / 8.0 * first_elements;
+            if excludes(least, bytes, &candidate) {
+                continue;
+            }
+        }
+        let tried = trial.tried(&candidate)?;
+        least = tried.iter().fold(least, |least, tried| least.min(tried.first));
+        all.extend(tried);
     }
-    let least = firsts.iter().map(|(bytes, _)| *bytes).fold(f64::INFINITY, f64::min);
-    let is_empty = EMPTY * least < sample.first.bytes() as f64;
     let mut sizes = vec![];
-    for (first, candidate) in firsts {
-        // A table of all values of a lattice is long for one block.
-        let is_near = is_empty || first <= NEAR * least || lattice.is_some() && candidate.mode == "lossless";
-        if is_near {
-            sizes.extend(trial.predicted(&candidate, wish, first)?.map(|bytes| (bytes, candidate)));
+    for tried in all {
+        if tried.whole.is_some() || !excludes(least, tried.first, &tried.candidate) {
+            sizes.extend(trial.predicted(&tried)?.map(|bytes| (bytes, tried.candidate)));
         }
     }
-    let (bytes, candidate) = smallest(sizes).ok_or(Error::Internal("no candidate compresses the sample"))?;
-    let ratio = if bytes > 0.0 { array.bytes() as f64 / bytes } else { 0.0 };
-    candidate.chosen(wish, ratio, lattice)
+    while let Some(i) = smallest(&sizes) {
+        let (bytes, candidate) = sizes.remove(i);
+        if trial.accepts(&candidate)? {
+            let ratio = if bytes > 0.0 { array.bytes() as f64 / bytes } else { 0.0 };
+            return candidate.chosen(wish, ratio, lattice);
+        }
+    }
+    Err(Error::Internal("no candidate compresses the sample"))
 }
 
-/// The candidate with the shortest container, and its length.
-fn smallest(all: Vec<(f64, Candidate)>) -> Option<(f64, Candidate)> {
+/// The candidate with the shortest container.
+fn smallest(all: &[(f64, Candidate)]) -> Option<usize> {
     /// Largest size of a later candidate, as a fraction of the best one before it.
     const SMALLER: f64 = 0.98;
-    all.into_iter().reduce(|best, next| if next.0 < SMALLER * best.0 { next } else { best })
+    (0..all.len()).reduce(|best, next| if all[next].0 < SMALLER * all[best].0 { next } else { best })
 }

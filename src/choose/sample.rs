@@ -28,22 +28,22 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// For coders that look at near neighbors, and are fast.
+    /// For comparisons: many blocks.
     pub(super) const SMALL: Size =
-        Size { least: 1 << 16, most: 1 << 17, blocks: [[16384, 1, 1], [64, 256, 1], [64, 32, 8]] };
-    /// For coders with coarse grids or tables of values, and for targets.
+        Size { least: 1 << 16, most: 1 << 17, blocks: [[8192, 1, 1], [256, 32, 1], [64, 32, 4]] };
+    /// For targets: blocks with most of the coarse grids.
     pub(super) const LARGE: Size =
         Size { least: 1 << 17, most: 1 << 18, blocks: [[32768, 1, 1], [128, 256, 1], [64, 32, 16]] };
 }
 
 pub(super) struct Sample {
-    /// Shape of the stacked blocks, and that of the first block.
+    /// Shape of the stacked blocks, and that of the first two.
     pub(super) array: Array,
     pub(super) first: Array,
     pub(super) bytes: Vec<u8>,
     /// Smallest and largest bounded value of some pieces; infinity and -infinity if no value is bounded.
     pub(super) range: (f64, f64),
-    threshold: f64,
+    pub(super) threshold: f64,
 }
 
 impl Sample {
@@ -51,16 +51,13 @@ impl Sample {
         let blocks = Blocks::new(array, size);
         let bytes = blocks.gather(src)?;
         let range = (f64::INFINITY, f64::NEG_INFINITY);
-        let (first, all) = (blocks.stacked(array, 1)?, blocks.stacked(array, blocks.count)?);
+        let (first, all) =
+            (blocks.stacked(array, blocks.count.min(2))?, blocks.stacked(array, blocks.count)?);
         let mut sample = Sample { array: all, first, bytes, range, threshold };
         if array.dtype().is_float() {
             sample.measure(array, src)?;
         }
         Ok(sample)
-    }
-
-    pub(super) fn is_one_block(&self) -> bool {
-        self.first == self.array
     }
 
     /// The number that bounds are fractions of: the range of values, or the largest magnitude.
@@ -74,11 +71,11 @@ impl Sample {
     }
 
     pub(super) fn lattice(&self) -> Option<FoundLattice> {
-        let values = floats(self.array.dtype(), &self.bytes);
+        let dtype = self.array.dtype();
         // An odd distance, which meets all columns of a block.
-        let step = (values.len() / LATTICE_VALUES).max(1) | 1;
-        let bounded = values.iter().step_by(step).copied().filter(|x| x.abs() < self.threshold);
-        lattice::find(self.array.dtype(), &bounded.collect::<Vec<_>>())
+        let step = (self.array.elements() as usize / LATTICE_VALUES).max(1) | 1;
+        let values = floats(dtype, &self.bytes, step);
+        lattice::find(dtype, &values.into_iter().filter(|x| x.abs() < self.threshold).collect::<Vec<_>>())
     }
 
     /// The range of the sample and of pieces from all over the array.
@@ -115,21 +112,33 @@ impl Sample {
     }
 }
 
+/// Values that are compared together.
+const LANES: usize = 16;
+
 /// Widens a range by the bounded values among these.
 fn widen(dtype: DType, bytes: &[u8], threshold: f64, (low, high): &mut (f64, f64)) {
     macro_rules! widen {
         ($T:ty) => {{
-            let (mut least, mut most) = (<$T>::INFINITY, <$T>::NEG_INFINITY);
+            const WIDTH: usize = size_of::<$T>();
+            // Independent lanes, which one instruction compares.
+            let (mut least, mut most) = ([<$T>::INFINITY; LANES], [<$T>::NEG_INFINITY; LANES]);
             let threshold = (threshold as $T).min(<$T>::INFINITY);
-            for x in bytes.chunks_exact(size_of::<$T>()) {
-                let x: $T = bytemuck::pod_read_unaligned(x);
-                if x.abs() < threshold {
-                    least = if x < least { x } else { least };
-                    most = if x > most { x } else { most };
+            let parts = bytes.chunks_exact(LANES * WIDTH);
+            // NaN is no bounded value.
+            let last = parts.remainder();
+            let mut rest = [<$T>::NAN; LANES];
+            for (rest, x) in rest.iter_mut().zip(last.chunks_exact(WIDTH)) {
+                *rest = bytemuck::pod_read_unaligned(x);
+            }
+            for part in parts.map(bytemuck::pod_read_unaligned::<[$T; LANES]>).chain([rest]) {
+                for ((x, least), most) in part.into_iter().zip(&mut least).zip(&mut most) {
+                    let bounded = x.abs() < threshold;
+                    *least = if bounded & (x < *least) { x } else { *least };
+                    *most = if bounded & (x > *most) { x } else { *most };
                 }
             }
-            *low = low.min(least.into());
-            *high = high.max(most.into());
+            *low = least.iter().fold(*low, |low, &x| low.min(x.into()));
+            *high = most.iter().fold(*high, |high, &x| high.max(x.into()));
         }};
     }
     match dtype {
@@ -139,11 +148,15 @@ fn widen(dtype: DType, bytes: &[u8], threshold: f64, (low, high): &mut (f64, f64
     }
 }
 
-/// The values as f64; none of integers.
-fn floats(dtype: DType, bytes: &[u8]) -> Vec<f64> {
+/// Every `step`-th value as f64; none of integers.
+fn floats(dtype: DType, bytes: &[u8], step: usize) -> Vec<f64> {
     match dtype {
-        DType::F32 => bytes.chunks_exact(4).map(|x| bytemuck::pod_read_unaligned::<f32>(x).into()).collect(),
-        DType::F64 => bytes.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect(),
+        DType::F32 => bytes
+            .chunks_exact(4)
+            .step_by(step)
+            .map(|x| bytemuck::pod_read_unaligned::<f32>(x).into())
+            .collect(),
+        DType::F64 => bytes.chunks_exact(8).step_by(step).map(bytemuck::pod_read_unaligned).collect(),
         _ => vec![],
     }
 }
@@ -174,8 +187,11 @@ impl Blocks {
             _ => volume,
         };
         let mut block = shape;
+        let rank = array.joined_dims().len();
         for d in 0..3 {
-            block[d] = shape[d].min(dims[d]);
+            // Blocks in the middle of a short row would miss its incomplete tiles.
+            let is_short = d + 1 < rank && dims[d] < 2 * shape[d];
+            block[d] = if is_short { dims[d] } else { shape[d].min(dims[d]) };
         }
         // A short dimension makes the next one longer.
         for d in [0, 1, 2] {

@@ -48,7 +48,7 @@ impl<'a> Task<'a> {
     /// The ratio that the sample promises.
     fn expected_ratio(&self, bound: f64) -> Result<f64> {
         let wish = Wish { aim: Aim::Bound("noa", bound), ..*self.wish };
-        let bytes = Trial::new(&self.sample, self.array).bytes(&self.within(bound)?, &wish)?;
+        let bytes = Trial::new(&self.sample, self.array, &wish).bytes(&self.within(bound)?)?;
         let bytes = bytes.ok_or(Error::Internal("the presets of targets take any array of floats"))?;
         Ok(self.array.bytes() as f64 / bytes.max(1.0))
     }
