@@ -88,13 +88,12 @@
  *   FZ_DEVICE.
  *
  *   Output parameters. If a function fails, its output parameters, including structures, are
- *   unchanged. The following parameters are exceptions. Each function that has one of them states
- *   when it changes:
+ *   unchanged. Exceptions:
  *
- *   - the memory at `dst`;
- *   - `*needed_bytes` of fz_container_info_partial();
- *   - `results` of a batch;
- *   - `*result` of an asynchronous call that returns FZ_DEVICE.
+ *   - The contents of the memory at `dst` are undefined after a failure.
+ *   - The descriptions of the functions state when these parameters change: `*needed_bytes` of
+ *     fz_container_info_partial(), `results` of a batch, and `*result` of an asynchronous call that
+ *     returns FZ_DEVICE.
  *
  *   Pointers. A pointer must not be NULL unless its description permits NULL. If an array or a
  *   container has the length or the capacity 0, its pointer may be NULL. For example, if
@@ -674,7 +673,7 @@ typedef struct {
    * - 0: checksums are neither written nor compared.
    *
    * Decoders check every length, offset, and index, with every value of this option. If checksums
-   * are not compared, decoders do not detect every changed value.
+   * are not compared, decoders detect only values that are impossible.
    * fz_decompress_region() and fz_decompress_preview() do not use this option; their descriptions
    * state when they compare checksums.
    */
@@ -833,8 +832,8 @@ typedef struct {
   /** Error bound in `mode`; 0 if the pipeline is lossless. */
   double bound;
   /**
-   * Expected ratio of array size to container size. fz_pipeline_choose() computes it from the
-   * data that it compressed: the whole array if the request has a target, otherwise a sample. 0 if the function compressed no data.
+   * Expected ratio of array size to container size, predicted from a sample, also if the request
+   * has a target. 0 if fz_pipeline_choose() compressed no data.
    */
   double expected_ratio;
   /** Name of the preset that the pipeline is based on, with a terminating zero. */
@@ -876,7 +875,7 @@ typedef struct {
   /**
    * - FZ_DST_TOO_SMALL: required capacity of `dst` in bytes.
    * - FZ_OUTLIER_CAPACITY: number of outliers of the stage. Let q be `needed` / number of elements.
-   *   Set outlier_capacity to slightly more than q, or to 1 if q is 1 or more.
+   *   Set outlier_capacity to slightly more than q, but at most to 1.
    * - FZ_INVALID_ARGUMENT: largest element in the input of stage huffman or bitpack, as an
    *   unsigned integer; see fz_pipeline_finalize(). In a result of fz_compress_batch(): 0.
    * - All other statuses: 0.
@@ -1399,7 +1398,8 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  * The container is called the opened container. The decoder has enough memory for it. For all
  * containers of an encoder, use fz_plan_decoder() instead. A stage output is any output of a stage,
  * such as its codes or an outlier list. A container fits the decoder if it has the element type and
- * shape of the opened container, and is one of these containers:
+ * shape of the opened container, was written with the same fz_options::strict and
+ * fz_options::generation, and is one of these containers:
  * - the opened container;
  * - a container of the same pipeline and parameters, if every stage output is at most as long as in
  *   the opened container. The value range may differ, and also parameters that an encoder computes
@@ -1408,20 +1408,25 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *
  * The form of a container is FZM file or compact frame (fz_container). Results:
  * - The container fits, and has the form of the opened container: it is restored.
- * - The container fits, and has the other form: fz_decompress_async() reports FZ_NOT_A_CONTAINER, and
- *   fz_decompress() restores it.
- * - The container does not fit, and has the form of the opened container: both functions report
- *   FZ_PLAN_MISMATCH.
+ * - The container fits, and has the other form: fz_decompress_async() reports FZ_NOT_A_CONTAINER.
+ *   fz_decompress() restores the container.
+ * - The container does not fit, and has the form of the opened container: fz_decompress_async()
+ *   reports FZ_PLAN_MISMATCH. fz_decompress() returns FZ_PLAN_MISMATCH, or restores the container
+ *   correctly.
  * - The container does not fit, and has the other form: fz_decompress_async() reports
- *   FZ_NOT_A_CONTAINER. fz_decompress() returns FZ_PLAN_MISMATCH, or restores the container correctly.
+ *   FZ_NOT_A_CONTAINER. fz_decompress() returns FZ_PLAN_MISMATCH, or restores the container
+ *   correctly.
+ *
+ * If the element type, the shape, or the stages differ from those of the opened container,
+ * fz_decompress() returns FZ_PLAN_MISMATCH.
  *
  * A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
  * other programs. Only the host reads foreign headers:
  * - If the opened container has a foreign header, every call of fz_decompress_async() with the
  *   decoder returns FZ_UNSUPPORTED.
  * - If the opened container has no foreign header, fz_decompress_async() reports FZ_PLAN_MISMATCH
- *   for each container with a foreign header.
- * - Foreign headers do not affect fz_decompress().
+ *   for each container of this form with a foreign header.
+ * - fz_decompress() also restores containers with foreign headers.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  An option is out of range, or no GPU has the number options->device. Also
@@ -1877,7 +1882,7 @@ int32_t fz_find_fill_value(int32_t dtype,
  *   `wish`          In: the request.
  *   `dtype`         In: element type, an fz_dtype.
  *   `dims`, `ndim`  In: shape, x first, as for fz_pipeline_finalize().
- *   `src`           In: the array. From device memory, the call copies the sample to the host. If
+ *   `src`           In: the array. From device memory, the call copies parts to the host. If
  *                   the request has a target, it copies the whole array.
  *   `src_bytes`     In: length of the array in bytes.
  *   `pipeline`      Out: the pipeline, which you may use and change as one from
@@ -1986,7 +1991,7 @@ FZ_NODISCARD int32_t fz_device_info(uint32_t index, fz_device *device);
  * Returns:
  *   FZ_INVALID_ARGUMENT  options->device is FZ_DEVICE_CPU, or `stream` belongs to another GPU than
  *                        options->device.
- *   FZ_UNSUPPORTED       A stage has no device code.
+ *   FZ_UNSUPPORTED       A stage has no device code. This status does not require a GPU.
  *   FZ_PLAN_MISMATCH     `workspace` belongs to another plan.
  *   FZ_MEMORY_LIMIT      The device memory of a decoder exceeds options->max_memory_bytes.
  */
