@@ -166,7 +166,8 @@ fn results_do_not_lie_in_memory_that_a_call_reads() {
 #[test]
 fn a_choice_does_not_lie_in_the_array_that_it_is_made_from() {
     // Values in 0.5..1 with noise in all their bits: a pipeline with a bound is smaller than one without loss.
-    let noise = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) & 0x007f_ffff_007f_ffff | 0x3f00_0000_3f00_0000;
+    let noise =
+        |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) & 0x007f_ffff_007f_ffff | 0x3f00_0000_3f00_0000;
     let mut array: Vec<u64> = (0..COUNT as u64 / 2).map(noise).collect();
     let size = size_of::<fz_choice>();
     // A place for the choice that begins in the array, and is complete behind it.

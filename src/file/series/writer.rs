@@ -273,7 +273,9 @@ impl<S: StorageMut> SeriesWriter<S> {
     fn writing(&mut self, write: impl FnOnce(&mut S) -> io::Result<()>) -> Result<()> {
         let written = match self.broken {
             false => write(&mut self.storage),
-            true => Err(io::Error::other("an earlier write failed; close this writer, and open the file with a new one")),
+            true => Err(io::Error::other(
+                "an earlier write failed; close this writer, and open the file with a new one",
+            )),
         };
         let written = FileOp { path: &self.name, doing: "write" }.io(written);
         if written.is_err() {
