@@ -1424,8 +1424,8 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  * other programs. Only the host reads foreign headers:
  * - If the opened container has a foreign header, every call of fz_decompress_async() with the
  *   decoder returns FZ_UNSUPPORTED.
- * - If the opened container has no foreign header, fz_decompress_async() reports FZ_PLAN_MISMATCH
- *   for each container of this form with a foreign header.
+ * - If the opened container has no foreign header, fz_decompress_async() restores no container with
+ *   a foreign header. The status is that of a container that does not fit.
  * - fz_decompress() also restores containers with foreign headers.
  *
  * Returns:
@@ -1907,8 +1907,8 @@ int32_t fz_find_fill_value(int32_t dtype,
  *
  * A call that tries pipelines predicts from the sample how short each of them makes the array. It
  * compares them in order of speed: a slower pipeline replaces a faster one only if it makes the
- * array more than 2 % shorter. Lossless pipelines that a part of the sample shows to be far from the
- * best one are not compared.
+ * array more than 2 % shorter. A part of the sample can show that a lossless pipeline is far from the
+ * best one. Such a pipeline is not compared.
  *
  * Such a call also tests whether the values of the sample are on a lattice, a set of evenly spaced
  * levels. Examples are rounded numbers and scaled integers. If they are on a lattice, the call also

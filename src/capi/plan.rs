@@ -171,8 +171,8 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 /// other programs. Only the host reads foreign headers:
 /// - If the opened container has a foreign header, every call of fz_decompress_async() with the
 ///   decoder returns FZ_UNSUPPORTED.
-/// - If the opened container has no foreign header, fz_decompress_async() reports FZ_PLAN_MISMATCH
-///   for each container of this form with a foreign header.
+/// - If the opened container has no foreign header, fz_decompress_async() restores no container with
+///   a foreign header. The status is that of a container that does not fit.
 /// - fz_decompress() also restores containers with foreign headers.
 ///
 /// Returns:
