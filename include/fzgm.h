@@ -673,7 +673,8 @@ typedef struct {
    * - 0: checksums are neither written nor compared.
    *
    * Decoders check every length, offset, and index, with every value of this option. If checksums
-   * are not compared, decoders detect only values that are impossible.
+   * are not compared, decoders detect damage only if it makes a number in the container impossible,
+   * such as a length or an index.
    * fz_decompress_region() and fz_decompress_preview() do not use this option; their descriptions
    * state when they compare checksums.
    */
@@ -1425,7 +1426,8 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  * - If the opened container has a foreign header, every call of fz_decompress_async() with the
  *   decoder returns FZ_UNSUPPORTED.
  * - If the opened container has no foreign header, fz_decompress_async() restores no container with
- *   a foreign header. The status is that of a container that does not fit.
+ *   a foreign header. It reports FZ_PLAN_MISMATCH if this container has the form of the opened
+ *   container, and FZ_NOT_A_CONTAINER if it has the other form.
  * - fz_decompress() also restores containers with foreign headers.
  *
  * Returns:

@@ -40,7 +40,8 @@ pub struct fz_options {
     /// - 0: checksums are neither written nor compared.
     ///
     /// Decoders check every length, offset, and index, with every value of this option. If checksums
-    /// are not compared, decoders detect only values that are impossible.
+    /// are not compared, decoders detect damage only if it makes a number in the container impossible,
+    /// such as a length or an index.
     /// fz_decompress_region() and fz_decompress_preview() do not use this option; their descriptions
     /// state when they compare checksums.
     pub checksum: i32,

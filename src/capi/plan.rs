@@ -172,7 +172,8 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 /// - If the opened container has a foreign header, every call of fz_decompress_async() with the
 ///   decoder returns FZ_UNSUPPORTED.
 /// - If the opened container has no foreign header, fz_decompress_async() restores no container with
-///   a foreign header. The status is that of a container that does not fit.
+///   a foreign header. It reports FZ_PLAN_MISMATCH if this container has the form of the opened
+///   container, and FZ_NOT_A_CONTAINER if it has the other form.
 /// - fz_decompress() also restores containers with foreign headers.
 ///
 /// Returns:
