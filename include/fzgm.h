@@ -1178,7 +1178,8 @@ int32_t fz_pipeline_set_string(fz_pipeline *pipeline,
  *   FZ_INVALID_ARGUMENT  Invalid value.
  *   FZ_UNSUPPORTED       Supported by the reference implementation, but not by this version.
  *
- * Error texts contain the line. Exception: the text has no stages.
+ * Error texts contain the line of the defect. Exception: if the TOML text has no stages, the error
+ * text contains no line.
  *
  * The function does not check the graph. fz_pipeline_finalize() detects all other defects, such as
  * cycles and missing inputs. Error texts of fz_pipeline_finalize() contain no line. If the `name` of a
@@ -1909,8 +1910,8 @@ int32_t fz_find_fill_value(int32_t dtype,
  *
  * A call that tries pipelines predicts from the sample how short each of them makes the array. It
  * compares them in order of speed: a slower pipeline replaces a faster one only if it makes the
- * array more than 2 % shorter. A part of the sample can show that a lossless pipeline is far from the
- * best one. Such a pipeline is not compared.
+ * array more than 2 % shorter. Before this comparison, the call tries lossless
+ * pipelines on a part of the sample, and excludes those whose result is far from the best one.
  *
  * Such a call also tests whether the values of the sample are on a lattice, a set of evenly spaced
  * levels. Examples are rounded numbers and scaled integers. If they are on a lattice, the call also

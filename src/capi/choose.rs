@@ -101,8 +101,8 @@ pub struct fz_choice {
 ///
 /// A call that tries pipelines predicts from the sample how short each of them makes the array. It
 /// compares them in order of speed: a slower pipeline replaces a faster one only if it makes the
-/// array more than 2 % shorter. A part of the sample can show that a lossless pipeline is far from the
-/// best one. Such a pipeline is not compared.
+/// array more than 2 % shorter. Before this comparison, the call tries lossless
+/// pipelines on a part of the sample, and excludes those whose result is far from the best one.
 ///
 /// Such a call also tests whether the values of the sample are on a lattice, a set of evenly spaced
 /// levels. Examples are rounded numbers and scaled integers. If they are on a lattice, the call also

@@ -41,7 +41,8 @@ use crate::{Error, Pipeline, Result};
 ///   FZ_INVALID_ARGUMENT  Invalid value.
 ///   FZ_UNSUPPORTED       Supported by the reference implementation, but not by this version.
 ///
-/// Error texts contain the line. Exception: the text has no stages.
+/// Error texts contain the line of the defect. Exception: if the TOML text has no stages, the error
+/// text contains no line.
 ///
 /// The function does not check the graph. fz_pipeline_finalize() detects all other defects, such as
 /// cycles and missing inputs. Error texts of fz_pipeline_finalize() contain no line. If the `name` of a
