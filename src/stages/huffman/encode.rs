@@ -12,8 +12,10 @@ use std::marker::PhantomData;
 
 /// Symbols that one task counts, at the least. Each thread has one task and each task a table.
 const COUNTED: usize = 1 << 18;
-/// Tables of a task, which symbols are counted in by turns: equal symbols next to each other then do not wait for each other.
+/// Tables of a task, which symbols are counted in by turns: equal symbols next to each other then do not wait for each other. Longer
+/// code books have one table.
 const TURNS: usize = 4;
+const IN_TURNS: usize = 1 << 12;
 /// Partitions that one task codes.
 const CODED: usize = 32;
 
@@ -23,6 +25,13 @@ pub(super) fn count(call: &mut HostCall<'_>) -> Result<(), Fault> {
         2 => count_as::<u16>(call),
         4 => count_as::<u32>(call),
         _ => Err(Fault::BadLaunch),
+    }
+}
+
+fn count_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
+    match call.params::<HuffmanParams>().bklen as usize {
+        ..=IN_TURNS => count_in::<T, TURNS>(call),
+        _ => count_in::<T, 1>(call),
     }
 }
 
@@ -64,18 +73,18 @@ fn encode_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
     call.publish(0, bytes as u64)
 }
 
-/// How often each symbol occurs.
-fn count_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
+/// How often each symbol occurs, with this number of tables.
+fn count_in<T: Pod + Into<u32>, const N: usize>(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let bklen = call.params::<HuffmanParams>().bklen as usize;
     let (src, out, threads) = (call.input(0)?, call.output(0)?, call.threads);
     let task = COUNTED.max((src.len() / size_of::<T>()).div_ceil(threads.count())) * size_of::<T>(); // seed: huffman-tables
     let parts = threads.map(src.len().div_ceil(task), |k| {
-        let (mut counts, mut beyond) = (vec![[0u32; TURNS]; bklen], None);
+        let (mut counts, mut beyond) = (vec![[0u32; N]; bklen], None);
         let mut count = |s: u32, turn: usize| match counts.get_mut(s as usize) {
             Some(c) => c[turn] += 1,
             None => beyond = beyond.max(Some(s)),
         };
-        let groups = src[k * task..src.len().min((k + 1) * task)].chunks(TURNS * size_of::<T>());
+        let groups = src[k * task..src.len().min((k + 1) * task)].chunks(N * size_of::<T>());
         groups.for_each(|group| symbols::<T>(group).enumerate().for_each(|(turn, s)| count(s, turn)));
         (counts, beyond)
     });
