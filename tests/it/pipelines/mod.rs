@@ -128,9 +128,7 @@ fn holds(p: &Pipeline, sample: &Sample) -> bool {
         let (_, restored) = match every_way(p, sample, &options) {
             Ok(done) => done,
             // The data has elements that a stage has no code for.
-            Err(Error::InvalidArgument { what: element, .. })
-                if element.contains("an input element of") =>
-            {
+            Err(Error::InvalidArgument { what: element, .. }) if element.contains("an input element of") => {
                 continue;
             }
             Err(e) => panic!("{}: {e}", what()),
