@@ -149,8 +149,8 @@ pub unsafe extern "C" fn fz_device_info(index: u32, device: *mut fz_device) -> i
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  options->device is FZ_DEVICE_CPU, or `stream` belongs to another GPU than
 ///                        options->device.
-///   FZ_UNSUPPORTED       A stage has no device code. Without a GPU, the function returns this status
-///                        too, and not FZ_NO_DEVICE.
+///   FZ_UNSUPPORTED       A stage has no device code. If there is also no GPU, the status is
+///                        FZ_UNSUPPORTED and not FZ_NO_DEVICE.
 ///   FZ_PLAN_MISMATCH     `workspace` belongs to another plan.
 ///   FZ_MEMORY_LIMIT      The device memory of a decoder exceeds options->max_memory_bytes.
 #[must_use]
