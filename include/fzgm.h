@@ -480,7 +480,9 @@ typedef enum {
 } fz_goal;
 
 /**
- * The plans of one call for many arrays: a plan for each array, all encoders or all decoders.
+ * A batch plan is for a call that compresses or restores many arrays. It contains one plan for each
+ * array: either only encoders, or only decoders.
+ *
  * Batch plans are immutable; any number of threads may use a batch plan at the same time. Create a
  * batch plan with fz_batch_plan_new(). Free it with fz_batch_plan_free() when no function is using
  * it. Enqueued work and captured graphs do not use the batch plan.
@@ -1404,8 +1406,8 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  * fz_options::generation, and is one of these containers:
  * - the opened container;
  * - a container of the same pipeline and parameters, if every stage output is at most as long as in
- *   the opened container. The value range may differ, and also parameters that an encoder computes
- *   from the array;
+ *   the opened container. Numbers that an encoder computes from the array may differ, such as the
+ *   value range;
  * - a container that stores its array uncompressed.
  *
  * The form of a container is FZM file or compact frame (fz_container). Results:

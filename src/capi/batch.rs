@@ -14,7 +14,9 @@ use super::handle_registry::Handle;
 use super::plan::{Task, fz_plan};
 use crate::{Batch, BatchWorkspace, Decoder, Encoder};
 
-/// The plans of one call for many arrays: a plan for each array, all encoders or all decoders.
+/// A batch plan is for a call that compresses or restores many arrays. It contains one plan for each
+/// array: either only encoders, or only decoders.
+///
 /// Batch plans are immutable; any number of threads may use a batch plan at the same time. Create a
 /// batch plan with fz_batch_plan_new(). Free it with fz_batch_plan_free() when no function is using
 /// it. Enqueued work and captured graphs do not use the batch plan.

@@ -149,8 +149,8 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 /// fz_options::generation, and is one of these containers:
 /// - the opened container;
 /// - a container of the same pipeline and parameters, if every stage output is at most as long as in
-///   the opened container. The value range may differ, and also parameters that an encoder computes
-///   from the array;
+///   the opened container. Numbers that an encoder computes from the array may differ, such as the
+///   value range;
 /// - a container that stores its array uncompressed.
 ///
 /// The form of a container is FZM file or compact frame (fz_container). Results:
