@@ -1,6 +1,7 @@
 # A stand-in for vcpkg that runs packaging/vcpkg/portfile.cmake with the features FEATURES, on the archive ARCHIVE, in the folder WORK.
 #
 #   cmake -DARCHIVE=… -DFEATURES=tools,hdf5 -DWORK=… -DROOT=<repository> -P tests/packaging/vcpkg.cmake
+cmake_minimum_required(VERSION 3.20)
 string(REPLACE "," ";" FEATURES "${FEATURES}")
 file(STRINGS ${ROOT}/packaging/vcpkg/vcpkg.json VERSION REGEX "\"version\"")
 string(REGEX REPLACE ".*: \"(.*)\".*" "\\1" VERSION "${VERSION}")
