@@ -19,7 +19,7 @@ pub(super) struct Trial<'a> {
     multiples: OnceCell<Multiples>,
 }
 
-/// What is known of a candidate.
+/// A candidate with its sizes as far as they were tried.
 #[derive(Clone)]
 pub(super) struct Tried {
     /// Bytes of the first blocks, without those of any length.
