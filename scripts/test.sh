@@ -151,8 +151,9 @@ part_emu() {
   for kind in plain asan; do step "emulator, $kind" bash tests/emu/build.sh $kind; done
   step "seeded bugs of the emulator" bash tests/emu/selftest.sh
   step "test programs, libraries, and command line" programs
-  # The longest first. Every test runs in at least one order of threads, those of device memory and streams also with late operations.
-  step "tests on the emulator" run_tests "it asan $devices" 'it ORDER=fwd contract::' "it ORDER=20,DEFER=1 $devices" \
+  # The longest first. Every test runs in at least one order of threads. Those of device memory and streams also run with late operations, and
+  # under AddressSanitizer: in two programs, because the tests of one program wait for each other.
+  step "tests on the emulator" run_tests "it asan,ORDER=20,DEFER=1 cuda::" "it asan,ORDER=20,DEFER=1 $devices" 'it ORDER=fwd contract::' \
     'it ORDER=rev,DEFER=1 campaign::' 'it ORDER=rev pipelines::' 'it ORDER=rev coders::' 'it asan coders::' 'cli ORDER=fwd devices::' \
     'it ORDER=fwd recompression::' 'cuda_calls DEFER=1' 'cuda_faults DEFER=1' 'it ORDER=fwd fields::a_corner'
   step "C on the emulator" c_on_emulator
@@ -204,14 +205,15 @@ run_test() {
   local name program folder mode tests=${3:-} started=$SECONDS set=()
   local log=$PWD/build/test-logs/$1-$2-${tests%%:*} title="$1${tests:+ $tests}, $2"
   IFS=$'\t' read -r name program folder < <(grep -P "^$1\t" build/programs.tsv) || { echo "there is no test program $1" >&2; return 1; }
-  case $2 in
-    cpu) ;;
-    asan) set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu-asan" LD_PRELOAD="$(g++ -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0) ;;
-    *)
-      set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu")
-      for mode in ${2//,/ }; do set+=("FZ_EMU_$mode"); done
-      ;;
-  esac
+  if [ "$2" != cpu ]; then
+    set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu")
+    for mode in ${2//,/ }; do
+      case $mode in
+        asan) set+=(LD_LIBRARY_PATH="$PWD/build/emu-asan" LD_PRELOAD="$(g++ -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0) ;;
+        *) set+=("FZ_EMU_$mode") ;;
+      esac
+    done
+  fi
   # shellcheck disable=SC2086
   if (cd "$folder" && env "${set[@]}" "$program" --quiet ${tests//,/ }) >"$log" 2>&1; then
     printf '%s: %s s; %s\n' "$title" $((SECONDS - started)) "$(sed -n 's/^test result: //p' "$log" | tail -n 1)"

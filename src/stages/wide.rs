@@ -9,7 +9,7 @@ pub(super) trait Work {
     fn run(self) -> Self::Result;
 }
 
-/// True if the machine has the instructions that [`widest`] compiles for.
+/// True if the machine has the instructions of [`widest`] and of all stages with code for wide registers.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn available() -> bool {
     #[cfg(test)]

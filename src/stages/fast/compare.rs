@@ -7,10 +7,11 @@ use super::params::FastParams;
 use super::plain::Plain;
 use super::unit::Body;
 use super::value::{FastQuantize, FastValue};
-use super::wide::{self, Wide};
+use super::wide::Wide;
 use crate::base::dtype::DType;
 use crate::base::error::Fault;
 use crate::stages::quantizer::BoundMetadata;
+use crate::stages::wide::available;
 use bytemuck::Zeroable;
 
 struct Random(u64);
@@ -82,7 +83,7 @@ fn agree<T: FastValue>(dtype: DType, rng: &mut Random) {
 
 #[test]
 fn bodies_agree() {
-    if !wide::available() {
+    if !available() {
         return;
     }
     let mut rng = Random(5);

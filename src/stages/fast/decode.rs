@@ -7,17 +7,18 @@ use super::params::FastParams;
 use super::plain::Plain;
 use super::unit::Body;
 use super::value::FastValue;
-use super::wide::{self, Wide};
+use super::wide::Wide;
 use crate::base::error::Fault;
 use crate::base::parallel::TILES_PER_TASK;
 use crate::base::tile::at;
 use crate::ir::kernel::HostCall;
 use crate::stages::quantizer::BoundMetadata;
+use crate::stages::wide::available;
 use std::ops::Range;
 
 pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let p = call.params::<FastParams>();
-    match (p.value, wide::available()) {
+    match (p.value, available()) {
         (4, true) => run::<f32, Wide>(call, &p),
         (4, false) => run::<f32, Plain>(call, &p),
         (8, true) => run::<f64, Wide>(call, &p),

@@ -22,9 +22,6 @@ mod wide;
 #[cfg(not(target_arch = "x86_64"))]
 mod wide {
     pub(super) use super::plain::Plain as Wide;
-    pub(super) fn available() -> bool {
-        false
-    }
 }
 #[cfg(target_arch = "x86_64")]
 mod wide_decode;

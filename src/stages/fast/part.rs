@@ -9,7 +9,7 @@ use super::params::FastParams;
 use super::plain::Plain;
 use super::unit::Body;
 use super::value::FastValue;
-use super::wide::{self, Wide};
+use super::wide::Wide;
 use crate::base::byte_source::Segment;
 use crate::base::dtype::DType;
 use crate::base::error::{Error, Fault, Result};
@@ -18,6 +18,7 @@ use crate::base::tile::at;
 use crate::ir::stage::{Region, RegionReader};
 use crate::stages::quantizer::BoundMetadata;
 use crate::stages::shape;
+use crate::stages::wide::available;
 use std::mem;
 use std::ops::Range;
 
@@ -59,7 +60,7 @@ impl RegionReader for Fast {
             origin: order.map(|d| origin[d]),
             extent: order.map(|d| extent[d]),
         };
-        match (dtype, wide::available()) {
+        match (dtype, available()) {
             (DType::F32, true) => Worker::<f32, Wide>::new(&part, metadata.bound, dst).run(),
             (DType::F32, false) => Worker::<f32, Plain>::new(&part, metadata.bound, dst).run(),
             (_, true) => Worker::<f64, Wide>::new(&part, metadata.bound, dst).run(),

@@ -19,14 +19,6 @@ use std::arch::x86_64::{
 /// See the module.
 pub(super) struct Wide;
 
-/// True if this machine has the instructions that the functions here are compiled for.
-pub(super) fn available() -> bool {
-    std::arch::is_x86_feature_detected!("avx2")
-        && std::arch::is_x86_feature_detected!("lzcnt")
-        && std::arch::is_x86_feature_detected!("popcnt")
-        && std::arch::is_x86_feature_detected!("fma")
-}
-
 /// The positions of the values of a part, and the number of consecutive ones.
 #[inline(always)]
 pub(super) fn runs(ndim: u32, half: usize, lane: usize) -> (usize, usize) {

@@ -15,6 +15,8 @@ use super::token;
 use super::wide_decode;
 use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
+#[cfg(target_arch = "x86_64")]
+use crate::stages::wide::available;
 
 const SLOTS: usize = 1 << FREQUENCY_BITS;
 
@@ -71,7 +73,7 @@ impl Lookup {
     #[allow(unsafe_code)]
     fn any_step(&self, run: &mut RunDecoder<'_>, contexts: &[u8], codes: &mut [u32; LANES]) -> bool {
         #[cfg(target_arch = "x86_64")]
-        if wide_decode::available() {
+        if available() {
             // SAFETY: `available` is true.
             return unsafe { wide_decode::step(self, run, contexts, codes) };
         }

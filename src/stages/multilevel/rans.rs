@@ -3,8 +3,10 @@
 use super::bits::{BitReader, BitWriter};
 use super::params::{FREQUENCY_BITS, STEP};
 #[cfg(target_arch = "x86_64")]
-use super::{wide_decode::available, wide_encode};
+use super::wide_encode;
 use crate::base::error::Fault;
+#[cfg(target_arch = "x86_64")]
+use crate::stages::wide::available;
 
 pub(super) const LANES: usize = STEP as usize;
 /// A lane whose state is below this number reads a word if it has one left.

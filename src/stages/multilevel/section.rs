@@ -10,9 +10,11 @@ use super::steps::Layout;
 use super::tables::{SYMBOLS, Set, Table};
 use super::token;
 #[cfg(target_arch = "x86_64")]
-use super::{wide_decode, wide_encode};
+use super::wide_encode;
 use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
+#[cfg(target_arch = "x86_64")]
+use crate::stages::wide::available;
 
 /// The bit of the first word that is set if there are masks.
 pub(super) const MASKS: u16 = 1 << 5;
@@ -85,7 +87,7 @@ impl StepShares {
     #[allow(unsafe_code)]
     fn look_up(&mut self, of: &Shares, symbols: &[Symbol], exact: u32) {
         #[cfg(target_arch = "x86_64")]
-        if wide_decode::available() {
+        if available() {
             // SAFETY: `available` is true.
             return unsafe { wide_encode::shares(of, symbols, exact, self) };
         }

@@ -48,15 +48,10 @@ static MEANINGS: [u32; SYMBOLS] = {
     all
 };
 
-/// True if this machine has the instructions that the functions of this file require.
-pub(super) fn available() -> bool {
-    std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt")
-}
-
 /// Decodes a step. Returns true if `codes` are codes, and false if they are tokens whose raw bits are not read yet.
 ///
 /// # Safety
-/// [`available`] is true.
+/// [`available`](crate::stages::wide::available) is true.
 #[target_feature(enable = "avx2,popcnt")]
 #[allow(unused_unsafe)] // Before Rust 1.87 some of the operations are unsafe inside of a function with the feature.
 pub(super) unsafe fn step(
@@ -100,7 +95,7 @@ pub(super) unsafe fn step(
 /// Replaces tokens by codes and returns true, unless some tokens are rare.
 ///
 /// # Safety
-/// [`available`] is true, and `codes` are below 64.
+/// [`available`](crate::stages::wide::available) is true, and `codes` are below 64.
 #[target_feature(enable = "avx2,popcnt")]
 #[allow(unused_unsafe)] // The same reason as for `step`.
 unsafe fn more(run: &mut RunDecoder<'_>, codes: &mut [u32; LANES]) -> bool {
@@ -128,7 +123,7 @@ unsafe fn more(run: &mut RunDecoder<'_>, codes: &mut [u32; LANES]) -> bool {
 /// Does the work of [`RunDecoder::refill`].
 ///
 /// # Safety
-/// [`available`] is true.
+/// [`available`](crate::stages::wide::available) is true.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 #[allow(unused_unsafe)] // The same reason as for `step`.
@@ -204,6 +199,7 @@ mod tests {
     use super::super::open::raw;
     use super::super::tables::{Counts, Set};
     use super::*;
+    use crate::stages::wide::available;
 
     /// A random number of 31 bits.
     fn random(seed: &mut u64) -> u32 {

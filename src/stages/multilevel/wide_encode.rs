@@ -183,7 +183,7 @@ pub(super) unsafe fn raw(run: &mut RunEncoder, count: &[u32; LANES], value: &[u3
 mod tests {
     use super::super::code::{CODES, EXACT};
     use super::*;
-    use crate::stages::multilevel::wide_decode::available;
+    use crate::stages::wide::available;
 
     #[test]
     fn steps_are_those_of_the_scalar_code() {
