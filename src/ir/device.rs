@@ -50,6 +50,20 @@ pub(crate) struct DeviceLaunch {
     pub scratch: u64,
     /// The launches of both tries instead, if the next kernel has some too.
     pub tries: Option<Tries>,
+    /// The outputs of the last launch, if that may run later than the others.
+    pub late: Option<Late>,
+    /// True if output 0 may be in the place of input 0: a thread writes only what it has read.
+    pub in_place: bool,
+}
+
+/// Outputs of a kernel whose last launch may run after other kernels, so that its outputs need no memory until then. It reads all inputs,
+/// and the outputs that are in neither list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Late {
+    /// Outputs that only the last launch reads or writes.
+    pub outputs: &'static [usize],
+    /// Outputs that it neither reads nor writes.
+    pub others: &'static [usize],
 }
 
 /// The launches of a kernel if the array is coded with the base of the previous call: the first try measures the
@@ -116,6 +130,16 @@ impl DeviceLaunch {
     /// With memory.
     pub(crate) fn with(self, zeroed: u64, scratch: u64) -> DeviceLaunch {
         DeviceLaunch { zeroed, scratch, ..self }
+    }
+
+    /// With a last launch that may run later than the others.
+    pub(crate) fn with_late(self, outputs: &'static [usize], others: &'static [usize]) -> DeviceLaunch {
+        DeviceLaunch { late: Some(Late { outputs, others }), ..self }
+    }
+
+    /// For a kernel whose output may be in the place of its input.
+    pub(crate) fn in_place(self) -> DeviceLaunch {
+        DeviceLaunch { in_place: true, ..self }
     }
 
     /// With launches of two tries.
