@@ -52,7 +52,7 @@ pub(crate) struct DeviceLaunch {
     pub tries: Option<Tries>,
     /// The outputs of the last launch, if that may run later than the others.
     pub late: Option<Late>,
-    /// True if output 0 may be in the place of input 0: a thread writes only what it has read.
+    /// True if output 0 may be in the place of input 0: a thread writes only elements that it has read before.
     pub in_place: bool,
 }
 

@@ -21,6 +21,7 @@ mod containers;
 mod contract;
 mod cuda;
 mod difference;
+mod device_memory;
 mod dimensions;
 mod docs;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
