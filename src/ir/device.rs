@@ -50,20 +50,13 @@ pub(crate) struct DeviceLaunch {
     pub scratch: u64,
     /// The launches of both tries instead, if the next kernel has some too.
     pub tries: Option<Tries>,
-    /// The outputs of the last launch, if that may run later than the others.
-    pub late: Option<Late>,
-    /// True if output 0 may be in the place of input 0: a thread writes only elements that it has read before.
+    /// Outputs that only the last launch reads or writes, if it may run after other kernels: they then need no memory until it runs. It
+    /// reads all inputs. Empty: it may not.
+    pub late: &'static [usize],
+    /// Outputs that such a launch neither reads nor writes.
+    pub early: &'static [usize],
+    /// True if output 0 may be in the place of input 0: each thread writes only elements that it has read before.
     pub in_place: bool,
-}
-
-/// Outputs of a kernel whose last launch may run after other kernels, so that its outputs need no memory until then. It reads all inputs,
-/// and the outputs that are in neither list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Late {
-    /// Outputs that only the last launch reads or writes.
-    pub outputs: &'static [usize],
-    /// Outputs that it neither reads nor writes.
-    pub others: &'static [usize],
 }
 
 /// The launches of a kernel if the array is coded with the base of the previous call: the first try measures the
@@ -133,8 +126,8 @@ impl DeviceLaunch {
     }
 
     /// With a last launch that may run later than the others.
-    pub(crate) fn with_late(self, outputs: &'static [usize], others: &'static [usize]) -> DeviceLaunch {
-        DeviceLaunch { late: Some(Late { outputs, others }), ..self }
+    pub(crate) fn with_late(self, late: &'static [usize], early: &'static [usize]) -> DeviceLaunch {
+        DeviceLaunch { late, early, ..self }
     }
 
     /// For a kernel whose output may be in the place of its input.

@@ -5,7 +5,7 @@ use super::{Graph, Target};
 use crate::base::dtype::DType;
 use crate::base::edge_type::EdgeType;
 use crate::base::error::{Error, Result};
-use crate::ir::device::{DeviceLaunch, Late, LaunchShape};
+use crate::ir::device::{DeviceLaunch, LaunchShape};
 use crate::ir::step::{DeviceStep, Step};
 use crate::ir::value::{Place, Val, Value};
 
@@ -38,12 +38,9 @@ pub(super) fn select_kernels(g: &mut Graph, steps: &mut Vec<Step>) -> Result<u64
     // Both tries are launches of the kernel that resolves the bound and of the kernel behind it, which must be
     // the last one: other kernels cannot run twice.
     let twice = found.len() == 2 && found.iter().all(|launch| launch.tries.is_some());
-    let late: Vec<Option<Late>> = found.iter().map(|launch| launch.late).collect();
-    let in_place: Vec<bool> = found.iter().map(|launch| launch.in_place).collect();
     let mut zeroed = 0;
-    for (step, DeviceLaunch { launches, batched, zeroed: own, scratch, tries, .. }) in
-        steps.iter_mut().zip(found)
-    {
+    for (step, found) in steps.iter_mut().zip(&found) {
+        let DeviceLaunch { launches, batched, zeroed: own, scratch, tries, .. } = found.clone();
         let scratch = (scratch > 0).then(|| {
             g.values.push(Value {
                 edge: EdgeType::fixed(DType::U8, scratch),
@@ -65,13 +62,13 @@ pub(super) fn select_kernels(g: &mut Graph, steps: &mut Vec<Step>) -> Result<u64
             DeviceStep { launches, batched, second_try, zeroed_at, second_zeroed_at, scratch, unused };
         zeroed = second_zeroed_at + own;
     }
-    for (k, _) in in_place.iter().enumerate().filter(|(_, is)| **is) {
-        put_in_place(g, steps, k);
-    }
     // From the last one on, so that the numbers of the others remain.
-    for (k, late) in late.iter().enumerate().rev() {
-        if let Some(late) = late {
-            put_off(g, steps, k, late);
+    for (k, launch) in found.iter().enumerate().rev() {
+        if launch.in_place {
+            put_in_place(g, steps, k);
+        }
+        if !launch.late.is_empty() {
+            put_off(g, steps, k, (launch.late, launch.early));
         }
     }
     Ok(zeroed)
@@ -91,15 +88,16 @@ fn put_in_place(g: &mut Graph, steps: &[Step], k: usize) {
     }
 }
 
-/// Moves the last launch of step `k` to a step of its own, immediately before the first step that reads its outputs.
-fn put_off(g: &Graph, steps: &mut Vec<Step>, k: usize, late: &Late) {
-    let of = |step: &Step, outputs: &[usize]| -> Vec<Val> {
-        outputs.iter().filter_map(|&i| step.outs.get(i).copied()).collect()
+/// Moves the last launch of step `k` to a step of its own, immediately before the first step that reads its outputs. `late` and `early`
+/// are those of [`DeviceLaunch`].
+fn put_off(g: &Graph, steps: &mut Vec<Step>, k: usize, (late, early): (&[usize], &[usize])) {
+    let of = |outputs: &[usize]| -> Vec<Val> {
+        outputs.iter().filter_map(|&i| steps[k].outs.get(i).copied()).collect()
     };
-    let (own, others) = (of(&steps[k], late.outputs), of(&steps[k], late.others));
+    let (own, others) = (of(late), of(early));
     let reads = |step: &Step| step.ins.iter().any(|&v| own.iter().any(|&o| g.root(v) == g.root(o)));
     let place = (k + 1..steps.len()).find(|&i| reads(&steps[i])).unwrap_or(steps.len());
-    if place == k + 1 || steps[k].device.scratch.is_some() {
+    if place == k + 1 || steps[k].device.scratch.is_some() || steps[k].device.batched.is_some() {
         return;
     }
     let Some(launch) = steps[k].device.launches.pop() else { return };

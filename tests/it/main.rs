@@ -20,8 +20,8 @@ mod container_headers;
 mod containers;
 mod contract;
 mod cuda;
-mod difference;
 mod device_memory;
+mod difference;
 mod dimensions;
 mod docs;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]

@@ -34,7 +34,7 @@ pub(super) fn encode_centered(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let mut device_launch = encode(shape)?;
     let names = ["lorenzo_quant_encode_centered", "lorenzo_quant_places", "lorenzo_quant_lists_centered"];
     device_launch.launches.iter_mut().zip(names).for_each(|(pass, name)| pass.entry = name);
-    Some(DeviceLaunch { late: None, ..device_launch })
+    Some(DeviceLaunch { late: &[], early: &[], ..device_launch })
 }
 
 /// The encoder that also counts its codes, for a codebook of `symbols` symbols: for zigzag codes of u16 from
