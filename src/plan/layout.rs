@@ -64,7 +64,7 @@ pub(super) fn in_container(g: &mut Graph, steps: &[Step], direction: Direction, 
 }
 
 /// Memory that a value needs from one step to another.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Need {
     value: usize,
     bytes: u64,
@@ -132,4 +132,46 @@ fn offsets(needs: &[Need]) -> (Vec<u64>, u64) {
     }
     let total = placed.iter().map(|(n, at)| at + n.bytes).max().unwrap_or(0);
     (placed.into_iter().map(|(_, at)| at).collect(), total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Need, shortest};
+
+    fn need(value: usize, bytes: u64, first: usize, last: usize) -> Need {
+        Need { value, bytes, first, last }
+    }
+
+    /// Placing the largest value of a chain first leads to three places.
+    #[test]
+    fn a_chain_needs_memory_for_two_neighbors() {
+        let mut chain = [need(4, 9, 3, 4), need(1, 8, 0, 1), need(2, 8, 1, 2), need(3, 8, 2, 3)];
+        let (offsets, total) = shortest(&mut chain);
+        assert_eq!((offsets.len(), total), (4, 17));
+    }
+
+    #[test]
+    fn values_that_live_at_the_same_time_do_not_overlap() {
+        let mut x = 1u32;
+        let mut next = |below: u32| {
+            x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (x >> 16) % below
+        };
+        for _ in 0..200 {
+            let mut needs: Vec<Need> = (0..1 + next(12) as usize)
+                .map(|value| {
+                    let first = next(8) as usize;
+                    need(value, next(40).into(), first, first + next(4) as usize)
+                })
+                .collect();
+            let (offsets, total) = shortest(&mut needs);
+            for (i, (a, &at)) in needs.iter().zip(&offsets).enumerate() {
+                assert!(at + a.bytes <= total);
+                for (b, &other) in needs[..i].iter().zip(&offsets) {
+                    let apart = at + a.bytes <= other || other + b.bytes <= at;
+                    assert!(apart || a.last < b.first || b.last < a.first, "{needs:?} at {offsets:?}");
+                }
+            }
+        }
+    }
 }
