@@ -1379,6 +1379,9 @@ int32_t fz_pipeline_finalize(const fz_pipeline *pipeline,
  * fz_decompress() and fz_decompress_async() with this decoder restore every container of
  * `encoder`. fz_decompress() without a plan creates a decoder in each call.
  *
+ * Exception: if outlier lists feed a stage, as in preset "lc_cr", and a blocking call has enlarged
+ * them, fz_decompress_async() reports FZ_PLAN_MISMATCH. fz_decompress() restores the container.
+ *
  * Returns:
  *   FZ_INVALID_ARGUMENT  `encoder` is a decoder.
  *   FZ_UNSUPPORTED       options->device is the number of a GPU, and a stage has no device code

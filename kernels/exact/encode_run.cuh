@@ -33,7 +33,7 @@ FZ_DEV uint8_t* slot_end(const EncoderMemory& memory, const RunPlace& place, uin
   const Coding& c = memory.state->of[place.part].c;
   room = place.is_mask ? c.mask_room : c.room;
   const uint64_t before = place.is_mask ? 0 : (uint64_t)c.mask_room * c.mask_runs;
-  return memory.pool + 2 * (c.slots + before + (uint64_t)room * (place.run + 1));
+  return memory.pool() + 2 * (c.slots + before + (uint64_t)room * (place.run + 1));
 }
 
 // The classes of a run, the last ones first.

@@ -65,32 +65,38 @@ struct EncoderMemory : Memory {
   multilevel::EncoderSet* sets;
   // For both parts: tokens with their first raw bits, the other raw bits, and the number of integers other than holes of batches.
   uint16_t *kept, *more, *fields;
-  // The integers, the ranks, and the values of the table twice. One of each two is later used for numbers.
-  uint8_t *integers, *ranks, *values[2];
-  // The search for distinct values.
+  // The integers, the ranks, and the values of the table twice. One of each two is later used for numbers. The other one of integers and
+  // ranks is later used for runs, with the memory between both.
+  uint8_t *integers, *ranks, *between, *values[2];
+  // The search for distinct values, in the memory of the tokens.
   uint64_t* slots;
   uint32_t* rank_of;
   // For each chunk 1 more than its last element that is no hole, later than that of all chunks before.
   uint32_t* fills;
-  uint8_t* pool;
   uint64_t pool_words;
   FZ_DEV EncoderMemory(const Args& a, const ExactParams& p) : Memory(a, p), all(*reinterpret_cast<EncoderState*>(state)), zeroed(*reinterpret_cast<Zeroed*>(a.zeroed)) {
     const uint64_t n = elements(p), room = table_room(p), both = whole_batches(n) + whole_batches(room);
     sets = take<multilevel::EncoderSet>(2 * PARTS * sizeof(multilevel::EncoderSet));
+    uint8_t* const tokens = rest;
+    slots = take<uint64_t>(8ull * slots_of(p) + 8);
+    rank_of = take<uint32_t>(4ull * slots_of(p) + 4);
+    uint8_t* const searched = rest;
+    rest = tokens;
     kept = take<uint16_t>(2 * both);
     more = take<uint16_t>(2 * both);
     fields = take<uint16_t>(2ull * (batch_room(most_values(p)) + batch_room(n)));
-    integers = take<uint8_t>(p.width * whole_batches(n));
-    ranks = take<uint8_t>(p.width * whole_batches(n));
+    if (rest < searched) rest = searched;
+    const uint64_t bytes = p.width * whole_batches(n), beside = up(p.width < 4 ? (uint64_t)multilevel::RUN_ROOM * p.runs : 0);
+    ranks = take<uint8_t>(bytes);
+    between = take<uint8_t>(beside);
+    integers = take<uint8_t>(bytes);
     values[0] = take<uint8_t>(p.width * whole_batches(room));
     values[1] = take<uint8_t>(p.width * whole_batches(room));
-    slots = take<uint64_t>(8ull * slots_of(p) + 8);
-    rank_of = take<uint32_t>(4ull * slots_of(p) + 4);
     fills = take<uint32_t>(4 * ((n + FILL_CHUNK - 1) / FILL_CHUNK));
-    pool = rest;
-    const uint64_t bytes = both * p.width;
-    pool_words = (bytes + (uint64_t)multilevel::RUN_ROOM * p.runs) / 2;
+    pool_words = (bytes + beside) / 2;
   }
+  // The slots of runs. Valid behind `exact_code`.
+  FZ_DEV uint8_t* pool() const { return has_table() ? ranks : between; }
   FZ_DEV multilevel::EncoderSet& set(uint32_t part, uint32_t kind) const { return sets[2 * part + kind - 1]; }
   FZ_DEV uint32_t first_code(uint32_t part, const ExactParams& p) const { return part == OF_TABLE ? 0 : (uint32_t)whole_batches(table_room(p)); }
   FZ_DEV bool has_table() const { return state->head.table > 0; }

@@ -4,7 +4,7 @@ use super::device::{self, GpuDecoder, LazyEncoder};
 use super::{Device, Options, on_host};
 use crate::base::array::Array;
 use crate::base::environment::in_default_environment;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, Status};
 use crate::base::parallel::Parallel;
 use crate::format::{self, Header};
 use crate::ir::stage::Generation;
@@ -94,9 +94,14 @@ impl Decoder {
 
     fn gpu_plan(&self) -> Result<GpuDecoder> {
         let compile_options = CompileOptions { direct_output: false, ..self.options.on_gpu() };
-        let plan = Plan::compile(&self.bound, Direction::Decode, compile_options)?;
+        // Only a blocking call enlarges the outlier lists of the encoder. Room for the longest ones would be several times that of the
+        // array where they feed another stage.
+        let limited = self.encoder.as_ref().and_then(|encoder| self.bound.of_containers(encoder.bound()));
+        let plan =
+            Plan::compile(limited.as_ref().unwrap_or(&self.bound), Direction::Decode, compile_options)?;
+        let longer = if limited.is_some() { Status::PlanMismatch } else { Status::Corrupt };
         let gpu = match (&self.encoder, &self.opened) {
-            (Some(encoder), _) => GpuDecoder::of_encoder(plan, encoder.get()?),
+            (Some(encoder), _) => GpuDecoder::of_encoder(plan, encoder.get()?, longer),
             (None, Some(header)) => GpuDecoder::of_container(plan, header, &self.options)?,
             (None, None) => return Err(Error::Internal("a decoder has neither an encoder nor a container")),
         };
@@ -177,15 +182,16 @@ impl Decoder {
     pub fn decompress(&self, ws: &mut Workspace, container: &[u8], dst: &mut [u8]) -> Result<usize> {
         in_default_environment(|| {
             let header = format::read(container)?;
-            match self.serving(&header)? {
+            match self.serving(&header, matches!(self.options.device, Device::Cuda(_)))? {
                 None => self.run(&header, ws, container, dst),
                 Some(stored) => stored.run(&header, &mut stored.workspace()?, container, dst),
             }
         })
     }
 
-    /// The decoder that a container of this header requires: `None` for this one, or a new one for stored arrays and other padded lengths.
-    pub(super) fn serving(&self, header: &Header) -> Result<Option<Decoder>> {
+    /// The decoder that a container of this header requires: `None` for this one, or a new one for stored arrays and other padded lengths,
+    /// and on a GPU for longer outlier lists than the encoder's asynchronous calls write.
+    pub(super) fn serving(&self, header: &Header, on_gpu: bool) -> Result<Option<Decoder>> {
         let (is, be) = (&header.bound.array, self.array());
         if is != be {
             return Err(Error::PlanMismatch(format!(
@@ -198,7 +204,19 @@ impl Decoder {
         }
         let same = header.bound.pipeline == self.bound.pipeline;
         if same && header.padded == self.bound.padded_bytes() {
-            return Ok(None);
+            if !on_gpu
+                || self.opened.is_some()
+                || Decoder::lengths(&self.gpu()?.prepared.plan, header).is_ok()
+            {
+                return Ok(None);
+            }
+            // As for all containers of an encoder, no limit of memory applies unless the options state one.
+            let most = match self.options.max_memory_bytes {
+                0 => u64::MAX,
+                stated => stated,
+            };
+            let options = Options { max_memory_bytes: most, ..self.options.clone() };
+            return Decoder::of_header(header, &options).map(Some);
         }
         // The plan is of one padded length, and containers of the two forms may differ in it.
         if same || header.bound.pipeline.is_identity() {

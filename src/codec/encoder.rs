@@ -257,7 +257,7 @@ pub(super) fn may_store(options: &Options) -> bool {
 /// A pipeline bound to an array and padded as in the container.
 fn bind(pipeline: &Pipeline, array: &Array, options: &Options) -> Result<BoundPipeline> {
     let Options { strict, generation, previous_base, .. } = *options;
-    let rules = Rules { strict, generation, previous_base };
+    let rules = Rules { strict, generation, previous_base, own_streams: true };
     let pipeline = pipeline.bound_to(array)?.under(rules);
     let padded = match options.container {
         Container::Fzm => pipeline.padded(array.bytes())?,

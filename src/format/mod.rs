@@ -25,6 +25,7 @@ use crate::base::array::Array;
 use crate::base::dtype::DType;
 use crate::base::error::{Error, Result};
 use crate::base::parallel::Parallel;
+use crate::ir::stage::Rules;
 use crate::ir::versions::has_extension;
 use crate::pipeline::{Node, Pipeline, Source};
 use crate::plan::BoundPipeline;
@@ -76,7 +77,8 @@ pub(crate) fn decoder_view(plan: &BoundPipeline, container: Container) -> Result
     }
     let padded = plan.padded_bytes();
     let array = if marked { plan.array } else { plain_array(element, padded)? };
-    BoundPipeline::new(pipeline, array, padded, plan.rules).map_err(|e| match e {
+    let rules = Rules { own_streams: false, ..plan.rules };
+    BoundPipeline::new(pipeline, array, padded, rules).map_err(|e| match e {
         // A reader assumes outlier lists of maximum length.
         Error::TooLarge { .. } => e, // seed: too-large-is-said
         _ => {

@@ -50,6 +50,13 @@ pub(crate) struct DeviceLaunch {
     pub scratch: u64,
     /// The launches of both tries instead, if the next kernel has some too.
     pub tries: Option<Tries>,
+    /// Outputs that only the last launch reads or writes, if it may run after other kernels: they then need no memory until it runs. It
+    /// reads all inputs. Empty: it may not.
+    pub late: &'static [usize],
+    /// Outputs that such a launch neither reads nor writes.
+    pub early: &'static [usize],
+    /// True if output 0 may be in the place of input 0: each thread writes only elements that it has read before.
+    pub in_place: bool,
 }
 
 /// The launches of a kernel if the array is coded with the base of the previous call: the first try measures the
@@ -116,6 +123,16 @@ impl DeviceLaunch {
     /// With memory.
     pub(crate) fn with(self, zeroed: u64, scratch: u64) -> DeviceLaunch {
         DeviceLaunch { zeroed, scratch, ..self }
+    }
+
+    /// With a last launch that may run later than the others.
+    pub(crate) fn with_late(self, late: &'static [usize], early: &'static [usize]) -> DeviceLaunch {
+        DeviceLaunch { late, early, ..self }
+    }
+
+    /// For a kernel whose output may be in the place of its input.
+    pub(crate) fn in_place(self) -> DeviceLaunch {
+        DeviceLaunch { in_place: true, ..self }
     }
 
     /// With launches of two tries.

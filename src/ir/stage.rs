@@ -38,11 +38,13 @@ pub struct Rules {
     pub generation: Generation,
     /// Relative bounds may refer to the base of the previous call with the workspace.
     pub previous_base: bool,
+    /// The streams are those of this library's encoders, which may be shorter than the longest valid ones.
+    pub own_streams: bool,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Rules { strict: true, generation: Generation::G2026_08, previous_base: false }
+        Rules { strict: true, generation: Generation::G2026_08, previous_base: false, own_streams: false }
     }
 }
 

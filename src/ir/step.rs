@@ -44,6 +44,16 @@ pub(crate) struct DeviceStep {
     pub second_zeroed_at: u64,
     /// Its working memory, a value like any other.
     pub scratch: Option<Val>,
+    /// Operands that its functions neither read nor write: those of another part of the kernel.
+    pub unused: Vec<Val>,
+}
+
+impl Step {
+    /// The values in memory that it reads or writes.
+    pub(crate) fn touched(&self) -> impl Iterator<Item = Val> + '_ {
+        let operands = self.ins.iter().chain(&self.outs).filter(|v| !self.device.unused.contains(v));
+        operands.chain(&self.device.scratch).copied()
+    }
 }
 
 impl DeviceStep {

@@ -91,6 +91,28 @@ impl BoundPipeline {
         }
         Ok(narrowed)
     }
+
+    /// The same for the containers of `encoder`, of which this is the view of a reader: with the encoder's limits of the values that feed
+    /// another stage, such as outlier lists that are merged. `None`: they are the same.
+    pub(crate) fn of_containers(&self, encoder: &BoundPipeline) -> Option<BoundPipeline> {
+        let mut limited = self.clone();
+        let mut shorter = false;
+        for (node, &i) in self.graph.nodes.iter().zip(&encoder.graph.order) {
+            for (own, theirs) in node.outputs.iter().zip(&encoder.graph.nodes[i].outputs) {
+                let most = encoder.graph.edge(*theirs).max_bytes();
+                let Value { edge, feeds: true, .. } = &mut limited.graph.values[own.index()] else {
+                    continue;
+                };
+                if let ByteLength::Dynamic { min, max } = edge.length
+                    && most < max
+                {
+                    edge.length = ByteLength::Dynamic { min, max: most.max(min) };
+                    shorter = true;
+                }
+            }
+        }
+        shorter.then_some(limited)
+    }
 }
 
 /// Steps over values, each value with its place in memory.

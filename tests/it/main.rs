@@ -20,6 +20,7 @@ mod container_headers;
 mod containers;
 mod contract;
 mod cuda;
+mod device_memory;
 mod difference;
 mod dimensions;
 mod docs;

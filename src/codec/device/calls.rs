@@ -215,7 +215,7 @@ impl Decoder {
             let header = format::read(bytes)?;
             // SAFETY: the caller's promise.
             let (container, dst) = unsafe { (container.memory()?, dst.memory_mut()?) };
-            match self.serving(&header)? {
+            match self.serving(&header, true)? {
                 None => self.decompress_read(index, ws, (&header, bytes), container, dst),
                 Some(stored) => {
                     let ws = &mut Workspace::bare(self.options.threads)?;

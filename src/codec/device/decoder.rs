@@ -27,9 +27,10 @@ pub(in crate::codec) struct GpuDecoder {
 }
 
 impl GpuDecoder {
-    /// A decoder with a plan for GPUs, for containers of the encoder.
-    pub(in crate::codec) fn of_encoder(plan: Plan, encoder: &GpuEncoder) -> GpuDecoder {
-        let image = image(&plan, &encoder.forms.rows(), &encoder.named_like(&plan), Status::Corrupt);
+    /// A decoder with a plan for GPUs, for containers of the encoder. `longer`: the status for a header that states a length without
+    /// room in the plan.
+    pub(in crate::codec) fn of_encoder(plan: Plan, encoder: &GpuEncoder, longer: Status) -> GpuDecoder {
+        let image = image(&plan, &encoder.forms.rows(), &encoder.named_like(&plan), longer);
         let header = encoder.forms.fixed_header_bytes();
         GpuDecoder { prepared: Prepared::new(plan, image), reads_headers: true, header }
     }

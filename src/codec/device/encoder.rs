@@ -26,6 +26,11 @@ impl LazyEncoder {
         Arc::new(LazyEncoder { form, compiled: OnceLock::new() })
     }
 
+    /// The encoder's pipeline.
+    pub(in crate::codec) fn bound(&self) -> &BoundPipeline {
+        &self.form.bound
+    }
+
     /// The plan.
     pub(in crate::codec) fn get(&self) -> Result<&GpuEncoder> {
         self.compiled.get_or_init(|| GpuEncoder::new(&self.form)).as_ref().map_err(Error::clone)

@@ -146,17 +146,17 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then("exact_put_low", blocks, THREADS);
     let (room, slots) = table_room(n);
     let (all, values) = (whole_batches(n), whole_batches(room));
-    let both = all + values;
+    // `EncoderMemory` in kernels/exact/encoder.cuh.
+    let tokens = 2 * up(2 * (all + values)) + up(2 * (batch_room(most_values(n)) + batch_room(n)));
+    let search = up(8 * slots + 8) + up(4 * slots + 4);
+    let beside = if width < 4 { up(u64::from(RUN_ROOM) * u64::from(p.runs)) } else { 0 };
     let scratch = common_bytes(&p, n)
         + up(2 * PARTS * ENCODER_SET_BYTES)
-        + 2 * up(2 * both)
-        + up(2 * (batch_room(most_values(n)) + batch_room(n)))
+        + tokens.max(search)
         + 2 * up(width * all)
+        + beside
         + 2 * up(width * values)
-        + up(8 * slots + 8)
-        + up(4 * slots + 4)
-        + up(4 * n.div_ceil(2048))
-        + up(both * width + u64::from(RUN_ROOM) * u64::from(p.runs));
+        + up(4 * n.div_ceil(2048));
     Some(made.with(ZEROED_BYTES, scratch))
 }
 

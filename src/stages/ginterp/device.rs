@@ -115,7 +115,9 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         (false, true) => "ginterp_list_literal_f64",
     };
     let made = DeviceLaunch::one(name, tiles, threads).then(list, tiles.div_ceil(LISTED_TILES), LIST_THREADS);
-    Some(made.with(8 * sums + 4 * tiles, numbers))
+    let made = made.with(8 * sums + 4 * tiles, numbers);
+    // The last launch finds the entries of both lists by the codes.
+    Some(if strict { made.with_late(&[1, 3, 4], &[2]) } else { made })
 }
 
 /// Threads of a block of the functions for volumes with default flags.

@@ -255,6 +255,29 @@ mod tests {
         }
     }
 
+    /// Also where counts are evened out because a code would be too long.
+    #[test]
+    fn no_total_is_longer_than_that_of_codes_of_equal_length() {
+        let fibonacci = |n: usize| -> Vec<u32> {
+            let mut counts = vec![1u32, 1];
+            while counts.len() < n {
+                counts.push(counts[counts.len() - 1].saturating_add(counts[counts.len() - 2]) / 2 * 2 | 1);
+            }
+            counts
+        };
+        for n in [2, 3, 5, 27, 28, 30, 33, 40, 45] {
+            for others in [0, 1, 100, 4000] {
+                let mut counts = fibonacci(n);
+                counts.extend(vec![1; others]);
+                let all: u64 = counts.iter().map(|&c| u64::from(c)).sum();
+                let equal = u64::from(counts.len().next_power_of_two().trailing_zeros());
+                for rule in [Rule::Queue, Rule::Heap] {
+                    assert!(bits(&counts, rule) <= all * equal, "{n} {others}");
+                }
+            }
+        }
+    }
+
     /// Books of the reference, whose keys are padded with zeros.
     #[test]
     fn recorded_books_are_made_again() {

@@ -108,14 +108,22 @@ fn smaller_codes(before: &[(&'static str, &Args)], bklen: i64) -> Option<String>
 
 /// The longest stream of `n` symbols: header and book, two numbers for each of the shortest partitions, and
 /// codes of 28 bits, of which full partitions are whole cells.
-fn stream_bound(n: u64, p: &HuffmanParams) -> Option<u64> {
+///
+/// Streams of this library's encoders have codes of the shortest total. That is at most the total of codes of equal length, so each
+/// symbol counts as many bits as a number below the length of the book. Each partition may end in a cell that is not full. Counts that
+/// are evened out do not change this: the symbols whose counts are raised then have the smallest count and the longest codes, or codes
+/// one bit shorter.
+fn stream_bound(n: u64, p: &HuffmanParams, own: bool) -> Option<u64> {
     if n == 0 {
         return Some(0);
     }
-    let fixed = u64::from(SYMBOLS_AT)
-        + u64::from(p.bklen) * u64::from(p.width)
-        + 8 * n.div_ceil(MIN_PARTITION.into());
-    n.checked_mul(7)?.div_ceil(8).checked_mul(4)?.checked_add(fixed)
+    let parts = n.div_ceil(MIN_PARTITION.into());
+    let fixed = u64::from(SYMBOLS_AT) + u64::from(p.bklen) * u64::from(p.width) + 8 * parts;
+    let any = n.checked_mul(7)?.div_ceil(8).checked_mul(4)?.checked_add(fixed)?;
+    let bits = u64::from(p.bklen.next_power_of_two().trailing_zeros()).max(1);
+    let shortest =
+        n.checked_mul(bits)?.div_ceil(32).checked_add(parts)?.checked_mul(4)?.checked_add(fixed)?;
+    Some(if own { any.min(shortest) } else { any })
 }
 
 impl Stage for Huffman {
@@ -141,7 +149,7 @@ impl Stage for Huffman {
         };
         let width = symbol.bytes() as u32;
         let encode = HuffmanParams { bklen, width, partition, exact: (old && !rules.strict).into() };
-        let bytes = stream_bound(input.max_bytes().div_ceil(width.into()), &encode);
+        let bytes = stream_bound(input.max_bytes().div_ceil(width.into()), &encode, rules.own_streams);
         let limit = u64::from(u32::MAX);
         match bytes {
             Some(bytes) if bytes <= limit => Ok(Arc::new(BoundHuffman { bytes, symbol, encode })),

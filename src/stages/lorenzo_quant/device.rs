@@ -24,7 +24,9 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let device_launch =
         device_launch.then("lorenzo_quant_places", 1, 1024).then(lists, tiles.min(BLOCKS), BLOCK);
     // The numbers of outliers and of exact values, of all tiles and of each.
-    Some(device_launch.with(TOTALS_BYTES + 2 * TILE_COUNTS_BYTES * tiles.max(1), 0))
+    let device_launch = device_launch.with(TOTALS_BYTES + 2 * TILE_COUNTS_BYTES * tiles.max(1), 0);
+    // The last launch computes the entries of both lists from the array.
+    Some(device_launch.with_late(&[2, 3], &[0, 1, 4]))
 }
 
 /// One dimension, with tiles around their means.
@@ -32,7 +34,7 @@ pub(super) fn encode_centered(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let mut device_launch = encode(shape)?;
     let names = ["lorenzo_quant_encode_centered", "lorenzo_quant_places", "lorenzo_quant_lists_centered"];
     device_launch.launches.iter_mut().zip(names).for_each(|(pass, name)| pass.entry = name);
-    Some(device_launch)
+    Some(DeviceLaunch { late: &[], early: &[], ..device_launch })
 }
 
 /// The encoder that also counts its codes, for a codebook of `symbols` symbols: for zigzag codes of u16 from

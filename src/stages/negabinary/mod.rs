@@ -9,6 +9,7 @@ use crate::base::dtype::{DType, by_width};
 use crate::base::edge_type::EdgeType;
 use crate::base::error::{Error, Fault, Result};
 use crate::base::param::Args;
+use crate::ir::device::DeviceLaunch;
 use crate::ir::kernel::{HostCall, Kernel};
 use crate::ir::lowering::LoweringContext;
 use crate::ir::stage::{BoundStage, Config, Length, Parsed, Ports, Rules, Spec, Stage};
@@ -31,13 +32,13 @@ static ENCODE: Kernel = Kernel {
     name: "negabinary_encode",
     host: encode,
     role: tile,
-    device: |s| over_tiles("negabinary_encode", s),
+    device: |s| over_tiles("negabinary_encode", s).map(DeviceLaunch::in_place),
 };
 static DECODE: Kernel = Kernel {
     name: "negabinary_decode",
     host: decode,
     role: tile,
-    device: |s| over_tiles("negabinary_decode", s),
+    device: |s| over_tiles("negabinary_decode", s).map(DeviceLaunch::in_place),
 };
 
 impl Stage for Negabinary {

@@ -8,6 +8,7 @@ use crate::base::dtype::{DType, by_width};
 use crate::base::edge_type::EdgeType;
 use crate::base::error::{Error, Fault, Result};
 use crate::base::param::{Args, Kind, Param, Setting};
+use crate::ir::device::DeviceLaunch;
 use crate::ir::kernel::{HostCall, Kernel};
 use crate::ir::lowering::LoweringContext;
 use crate::ir::stage::{BoundStage, Config, Generation, Length, Parsed, Ports, Rules, Spec, Stage};
@@ -35,10 +36,18 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel =
-    Kernel { name: "zigzag_encode", host: encode, role: tile, device: |s| over_tiles("zigzag_encode", s) };
-static DECODE: Kernel =
-    Kernel { name: "zigzag_decode", host: decode, role: tile, device: |s| over_tiles("zigzag_decode", s) };
+static ENCODE: Kernel = Kernel {
+    name: "zigzag_encode",
+    host: encode,
+    role: tile,
+    device: |s| over_tiles("zigzag_encode", s).map(DeviceLaunch::in_place),
+};
+static DECODE: Kernel = Kernel {
+    name: "zigzag_decode",
+    host: decode,
+    role: tile,
+    device: |s| over_tiles("zigzag_decode", s).map(DeviceLaunch::in_place),
+};
 
 impl Stage for Zigzag {
     fn spec(&self) -> &'static Spec {

@@ -131,6 +131,43 @@ fn decoders_of_an_encoder_restore_containers_with_enlarged_lists() {
     }
 }
 
+/// If the lists feed another stage, asynchronous calls have memory for the lists of the encoder, and blocking calls for all lists.
+#[test]
+fn enlarged_lists_that_feed_a_stage_are_restored_by_blocking_calls() {
+    need_gpu!();
+    for (name, dims) in [("lc_cr", &[20_000][..]), ("lc_tp", &[40, 20, 25]), ("cusz_hi_cr", &[40, 20, 25])] {
+        let mut pipeline = lossy(name, DType::F32);
+        pipeline.set_everywhere("outlier_capacity", |args| args.set_real("outlier_capacity", 1e-3)).unwrap();
+        let array = Array::new(DType::F32, dims).unwrap();
+        let fixture = Fixture::new(&pipeline, &array, &options());
+        let short = one_run(&fixture, Content::Specials, 2);
+        assert!(matches!(short, Err(Error::OutlierCapacity { .. })), "{name}: {short:?}");
+        let enlarged = on_cpu(&fixture, Content::Specials, 2, true);
+        let ordinary = on_cpu(&fixture, Content::Zeros, 1, true);
+        let mut opened = Opened::with(fixture.encoder.decoder().unwrap());
+        let (fits, longer) = ((Status::Ok as i32, array.bytes()), (Status::PlanMismatch as i32, 0));
+        for (container, outcome) in [(&enlarged, longer), (&ordinary, fits), (&enlarged, longer)] {
+            assert_eq!(status(opened.restore(&container.0, 7)), outcome, "{name}");
+        }
+        let mut ws = opened.decoder.workspace().unwrap();
+        for (container, restored) in [&enlarged, &ordinary] {
+            let mut dst = vec![0; restored.len()];
+            opened.decoder.decompress(&mut ws, container, &mut dst).unwrap();
+            assert!(dst == *restored, "{name}: another array");
+            let from = Block::of(container);
+            let (from, to) = (from.slice(0, container.len()), opened.restored.slice(0, restored.len()));
+            unsafe { opened.decoder.decompress_at(&mut ws, from, to) }.unwrap();
+            assert!(opened.restored.get() == *restored, "{name}: another array in device memory");
+        }
+        // Room for all lists, if the pipeline requires it.
+        pipeline.set_everywhere("outlier_capacity", |args| args.set_real("outlier_capacity", 1.0)).unwrap();
+        let roomy = Encoder::new(&pipeline, &array, &options()).unwrap();
+        let mut opened = Opened::with(roomy.decoder().unwrap());
+        assert_eq!(status(opened.restore(&enlarged.0, 0)), fits, "{name}");
+        assert!(opened.restored.get() == enlarged.1, "{name}: another array of a decoder with room");
+    }
+}
+
 /// Compression in memory of the caller, which enlarges no lists.
 fn one_run(fixture: &Fixture, content: Content, seed: u64) -> Result<usize, Error> {
     let options = Options { device: Device::Cpu, ..fixture.encoder.options().clone() };
