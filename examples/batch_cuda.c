@@ -1,7 +1,7 @@
 /* Compresses and restores batches of patches on a GPU, as a captured graph, and prints speeds.
  *
  *   cc batch_cuda.c -lfzgm -lcudart -lm          with the CUDA toolkit in the paths of compiler and linker
- *   batch_cuda [<preset> [<megabytes>]]          fast and 512 unless given; preset pfpl has device code for batches too */
+ *   batch_cuda [<preset> [<megabytes>]]          fast and 512 unless given; patches of fast and pfpl share their kernels */
 #include <cuda_runtime.h>
 #include <fzgm.h>
 

@@ -4,6 +4,10 @@
 //
 // A batched function begins with FZ_BATCH_BEGIN, which fills in the argument block of the array in
 // shared memory. Its body is that of the function for one array, whose code it does not change.
+//
+// Functions of steps without a batched version run for one array after the other, in one workspace.
+// They load the addresses of array and container from memory (Operand::offset). The container
+// kernels are batched there too, with one row and the tag ONE_BY_ONE.
 #pragma once
 #include "common/container/result.cuh"
 #include "common/launch.cuh"
@@ -26,6 +30,9 @@
   }
 
 namespace fz {
+// Tag of a container kernel of an array whose steps have functions for one array, as in
+// src/runtime/cuda/batch.rs.
+constexpr uint32_t ONE_BY_ONE = 1;
 static_assert(offsetof(ContainerArgs, result) == 0, "word 0 of the argument block of a container kernel");
 // Positions in Args, in words of eight bytes.
 constexpr uint32_t ARGS_WORDS = sizeof(Args) / 8, OPERANDS_AT = offsetof(Args, operands) / 8, FUSED_AT = offsetof(Args, fused_params) / 8, PASSED_AT = offsetof(Args, passed) / 8,
@@ -75,12 +82,15 @@ struct BatchItem {
 };
 
 // Fills in the argument block of the array of this block. False in all threads if the array has no
-// memory; the last function of the call then writes its result.
+// memory; the last function of the call then writes its result. Functions for one array, which do
+// not come here, find the failure in the status block; the first container kernel of the next array
+// overwrites it.
 FZ_DEV bool begin_batched(const BatchArgs& b, Args& a) {
   const BatchItem item(b);
   const int32_t status = item.status(b);
   if (status != OK) {
     wait_prerequisites();
+    if (b.args.tag == ONE_BY_ONE && blockIdx.x == 0 && threadIdx.x == 0) *status_of(b.args) = {(unsigned long long)(b.args.step + 1) << 32 | (uint32_t)status, 0, 0, 0};  // seed: batch-mark
     if (b.last && blockIdx.x == 0 && threadIdx.x == 0) write_result(item.result, {0, status == DST_TOO_SMALL ? b.array_bytes : 0, status, 0});
     return false;
   }

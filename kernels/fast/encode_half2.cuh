@@ -85,7 +85,7 @@ template <bool EDGES, bool MEASURES = false> struct Half2Encoder : Coded {
     reference = 0;
     const Source<float, DIM, EDGES> from(a, shape, number, k);
     float t[32], some = 0.0f;
-    if (!a.fresh) wait_prerequisites();
+    if (!a.fresh && __any_sync(ALL, cancelled(a))) return CANCELLED;
     if (from.rows) {
 #pragma unroll
       for (int j = 0; j < 8; j++) from.load(*reinterpret_cast<float(*)[4]>(&t[4 * j]), j);

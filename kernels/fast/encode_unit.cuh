@@ -32,7 +32,7 @@ template <class T, int DIM, bool IS_SMALL, bool MASKED, bool EDGES = false, bool
     Widths offsets = {0, 0, 0}, intra = {0, 0, 0};
     const Source<T, DIM, EDGES> from(a, p, number, k);
     T t[sizeof(T) == 4 ? 32 : 4];
-    if (!a.fresh) wait_prerequisites();
+    if (!a.fresh && __any_sync(ALL, cancelled(a))) return CANCELLED;
     if (sizeof(T) == 4 && from.rows) {
 #pragma unroll
       for (int j = 0; j < 8; j++) from.load(*reinterpret_cast<T(*)[4]>(&t[sizeof(T) == 4 ? 4 * j : 0]), j);

@@ -244,7 +244,7 @@ FZ_DEV void find_step(const Args& a) {
   static_assert(WARPS == CANDIDATES, "a warp for each candidate");
   __shared__ Steps steps;
   __shared__ uint32_t counted[WARPS][32];
-  if (!a.fresh) fz::wait_prerequisites();
+  if (!a.fresh && fz::cancelled(a)) return;
   const QuantizerParams& p = fz::params<QuantizerParams>(a);
   const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   const uint64_t warps = (uint64_t)gridDim.x * WARPS, first = (uint64_t)blockIdx.x * WARPS + warp;

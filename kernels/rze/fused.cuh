@@ -145,7 +145,7 @@ template <bool SMALL, int MEASURED, class... S> FZ_DEV void fused_encode(const A
   unsigned long long failed = early ? 0 : failure(a);
   const Operand& in = input(a, 0);
   const uint64_t given = min(length(in), in.max), total = ELEMENTS || a.fused_count ? length(a.passed) : given;
-  const Bytes src = {reinterpret_cast<const uint8_t*>(in.base), min(given, total)};
+  const Bytes src = {address(in), min(given, total)};
   const uint64_t at = (uint64_t)blockIdx.x * TILE;
   const bool mine = at < total;
   if (early) {

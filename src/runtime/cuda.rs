@@ -7,8 +7,10 @@
 //! which has little work, writes its own.
 
 mod batch;
+mod preload;
 
-pub(crate) use batch::{BatchTables, Rows};
+pub(crate) use batch::{BatchRun, BatchTables, Grouping, grouping};
+pub(crate) use preload::preload;
 
 use crate::base::arena::ALIGN;
 use crate::base::error::{Error, Result};
@@ -18,7 +20,7 @@ use crate::ir::device::{KEPT_BYTES, KernelLaunch, MAX_FUSED, MAX_OPERANDS, PARAM
 use crate::ir::step::Step;
 use crate::ir::value::{Place, Val};
 use crate::plan::{Direction, Plan};
-use batch::NOT_BATCHED;
+use batch::{NOT_BATCHED, ONE_BY_ONE};
 use std::cell::Cell;
 
 /// Where the parts of a workspace lie.
@@ -66,6 +68,11 @@ impl WorkspaceLayout {
         self.image..self.arena
     }
 
+    /// For the arrays of a batch, one after the other, with an arena at this offset.
+    pub(crate) fn one_by_one(self, arena: u64) -> WorkspaceLayout {
+        WorkspaceLayout { arena, bytes: self.arena, ..self }
+    }
+
     /// For the workspaces of a batch of `rows` arrays, in sequence: their tables follow them.
     pub(crate) fn batched(self, plan: &Plan, rows: u32) -> WorkspaceLayout {
         let arena = self.control;
@@ -100,7 +107,7 @@ pub(crate) struct Run<'a> {
     /// True if a part of the call is on the stream.
     pub(crate) begun: Cell<bool>,
     /// The arrays of a batch; None for one array.
-    pub(crate) batch: Option<Rows>,
+    pub(crate) batch: Option<BatchRun>,
 }
 
 /// Positions of launches in a call. After a failure at one position, launches at later positions return at
@@ -119,7 +126,7 @@ impl Run<'_> {
     pub(crate) fn run(&self) -> Result<()> {
         let steps = || self.plan.steps.iter().zip(FIRST_STEP..);
         for (step, place) in steps() {
-            self.put(step.device.launches(self.batch.is_some()), &self.args(step, place)?)?;
+            self.put(step.device.launches(self.has_rows()), &self.args(step, place)?)?;
         }
         for (step, place) in steps().filter(|(step, _)| !step.device.second_try.is_empty()) {
             let zeroed = self.at(self.layout.zeroed + step.device.second_zeroed_at);
@@ -135,7 +142,7 @@ impl Run<'_> {
     }
 
     fn at(&self, offset: u64) -> u64 {
-        self.memory.address() + self.batch.map_or(0, |rows| rows.origin) + offset
+        self.memory.address() + self.batch.map_or(0, |batch| batch.origin) + offset
     }
 
     fn args(&self, step: &Step, place: u32) -> Result<LaunchArgs> {
@@ -165,6 +172,8 @@ impl Run<'_> {
         let known = |v: Val| !self.plan.value(v).edge.length.is_dynamic();
         if step.intermediate.is_none_or(known) {
             match (self.plan.direction, first) {
+                // Functions for one array do not read its addresses early if the device provides them.
+                _ if self.one_by_one().is_some() => {}
                 (Direction::Encode, Some(Place::Array)) => args.fresh = 1,
                 (Direction::Decode, Some(Place::Segment(0)))
                     if self.header > 0
@@ -213,16 +222,16 @@ impl Run<'_> {
             (Place::Arena { offset }, _) => {
                 Operand { base: self.at(self.layout.in_arena(offset)), offset: 0, bytes, max }
             }
-            (Place::Array, _) => {
-                Operand { base: self.array.address, offset: 0, bytes: 0, max: self.array.bytes }
-            }
+            (Place::Array, _) => self.array_operand(),
             (Place::Segment(_), Direction::Encode) => {
                 let room = self.container.bytes.saturating_sub(self.header);
                 Operand { base: self.container.address + self.header, offset: 0, bytes, max: max.min(room) }
             }
             (Place::Segment(_), Direction::Decode) => {
                 let offset = self.at(WorkspaceLayout::start(self.plan, root));
-                Operand { base: self.container.address, offset, bytes, max }
+                // For an array of a batch, the word holds the address itself.
+                let base = self.one_by_one().map_or(self.container.address, |_| 0);
+                Operand { base, offset, bytes, max }
             }
             (Place::Dead, _) => Operand { bytes, max, ..Operand::default() },
         }
@@ -243,6 +252,7 @@ impl Run<'_> {
         let params = ContainerArgs { words_end: self.layout.zeroed, ..*params };
         args.params[..size_of::<ContainerArgs>()].copy_from_slice(bytemuck::bytes_of(&params));
         args.inputs = 5;
+        args.tag = self.one_by_one().map_or(0, |_| ONE_BY_ONE);
         let at = |address: u64, max: u64| Operand { base: address, offset: 0, bytes: 0, max };
         args.operands[0] = at(self.array.address, self.array.bytes);
         args.operands[1] = at(self.container.address, self.container.bytes);
@@ -251,7 +261,7 @@ impl Run<'_> {
         args.operands[4] = at(self.at(self.layout.in_arena(0)), self.plan.arena_bytes);
         let ends = place >= CLOSE && params.more == 0;
         // Smaller blocks: a multiprocessor processes more arrays of a batch at a time.
-        let small = self.batch.is_some() && self.array.bytes <= SMALL_OF_BATCH;
+        let small = self.has_rows() && self.array.bytes <= SMALL_OF_BATCH;
         let block = if small { BATCH_BLOCK } else { CONTAINER_BLOCK };
         self.launch_as((entry, grid, block), &args, (true, ends))
     }
@@ -275,17 +285,17 @@ impl Run<'_> {
         // The last kernels of a compression have more shared memory than the first ones, and run best with
         // the default division.
         let suits = self.plan.direction == Direction::Decode || !follows;
-        let Some(rows) = self.batch else {
+        let Some(batch) = self.batch.filter(|_| container || self.has_rows()) else {
             let way = LaunchAttrs { follows, short: suits && self.array.bytes <= SHORT };
             let function = function(self.context, entry)?;
             return function.launch(self.context, (grid, 1), block, self.stream, way, args);
         };
         let entry = batched(entry).ok_or(NOT_BATCHED)?;
-        let args = rows.argument(self, args, (container, last));
+        let args = batch.argument(self, args, (container, last));
         let way = LaunchAttrs { follows, short: false };
         function(self.context, entry)?.launch(
             self.context,
-            (grid, rows.count),
+            (grid, batch.count),
             block,
             self.stream,
             way,
@@ -359,31 +369,4 @@ impl Run<'_> {
         const PIECES: [u64; 2] = [1 << 18, 1 << 16];
         self.array.bytes.div_ceil(PIECES[usize::from(always)]).clamp(1, MOST)
     }
-}
-
-/// Device functions that a run of the plan launches, besides those that read and write containers.
-fn steps_of(plan: &Plan, batch: bool) -> impl Iterator<Item = &'static str> {
-    let of = move |step: &'_ Step| -> Vec<&'static str> {
-        let all = step.device.launches(batch).iter().chain(&step.device.second_try);
-        all.map(|launch| launch.entry).collect()
-    };
-    plan.steps.iter().flat_map(of)
-}
-
-/// Looks up every function that a run of the plan launches, so that none is loaded during a call; for a batch
-/// the batched versions.
-pub(crate) fn preload(context: &Context, plan: &Plan, batch: bool) -> Result<()> {
-    let container_kernels = match plan.direction {
-        Direction::Encode => &["fz_seal", "fz_sum"][..],
-        Direction::Decode => &["fz_open", "fz_load", "fz_close"][..],
-    };
-    steps_of(plan, batch).chain(container_kernels.iter().copied()).try_for_each(|name| {
-        let name = if batch { batched(name).ok_or(NOT_BATCHED)? } else { name };
-        function(context, name).map(|_| ())
-    })
-}
-
-/// The first device function of a run of the plan that has no batched version.
-pub(crate) fn not_batched(plan: &Plan) -> Option<&'static str> {
-    steps_of(plan, true).find(|name| batched(name).is_none())
 }

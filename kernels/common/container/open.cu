@@ -93,6 +93,15 @@ FZ_DEV void blank_facts(const Frame& f) {
       for (uint32_t k = threadIdx.x & 31; k < r.max / 4; k += 32) reinterpret_cast<uint32_t*>(f.bytes_of(v))[k] = ALL;
   }
 }
+// The address of a segment is this number and its start. Functions of steps for one array of a batch
+// load the address as a whole.
+FZ_DEV uint64_t segments_from(const Args& a, const Frame& f) { return a.tag == ONE_BY_ONE ? 0 : (uint64_t)f.container; }
+FZ_DEV const uint8_t* segment_at(const Args& a, const Frame& f, uint32_t v) { return reinterpret_cast<const uint8_t*>(segments_from(a, f) + *f.start(v)); }
+// The start of a segment at an offset in the container.
+template <bool BATCHED> FZ_DEV uint64_t start_at(const Args& a, const Frame& f, uint64_t offset) {
+  return BATCHED ? (uint64_t)f.container + offset - segments_from(a, f) : offset;
+}
+
 // Writes the staged words to the workspace, with the state of the call.
 template <bool BATCHED> FZ_DEV void put_words(const Args& a, const Frame& f, const Staged<BATCHED>& staged) {
   const uint64_t words = params<ContainerArgs>(a).words_end / 16;
@@ -128,7 +137,7 @@ template <bool BATCHED> FZ_DEV bool open_fixed(const Args& a, const Frame& f, co
   const int32_t status = __shfl_sync(ALL, wrong_length && dynamic ? f.plan().longer : CORRUPT, bad ? __ffs(bad) - 1 : 0);
   if (threadIdx.x < u.h.segments && !bad) {
     *f.word(u.segment.value) = bytes;
-    *f.start(u.segment.value) = u.h.blank + upto - bytes;
+    *f.start(u.segment.value) = start_at<BATCHED>(a, f, u.h.blank + upto - bytes);
   }
   if (threadIdx.x == 31) {
     Call* call = reinterpret_cast<Call*>(f.seen + CALL_AT);
@@ -216,7 +225,7 @@ template <bool BATCHED> FZ_DEV void open_container(const Args& a) {
         n = s.field == NO_FIELD ? f.value(s.value).max : field(s.field);
         if (!h->stored) status = set_length(f, s.value, n);
         else if (n != f.array_bytes) status = CORRUPT;
-        if (status == OK && !h->stored) *f.start(s.value) = at;
+        if (status == OK && !h->stored) *f.start(s.value) = start_at<BATCHED>(a, f, at);
       }
       if (status == OK && n > f.capacity - at) status = CORRUPT;
       at += n;
@@ -271,7 +280,7 @@ FZ_DEV void load_container(const Args& a) {
   const HeaderRow& h = f.form(0);
   const SegmentRow* s = f.table<SegmentRow>(h.segments_at);
   for (uint32_t i = 0; i < h.segments; i++)
-    if (!s[i].unit && f.value(s[i].value).place == PLACE_ARENA) copy(f.bytes_of(s[i].value), f.container + *f.start(s[i].value), f.bytes(s[i].value));
+    if (!s[i].unit && f.value(s[i].value).place == PLACE_ARENA) copy(f.bytes_of(s[i].value), segment_at(a, f, s[i].value), f.bytes(s[i].value));
 }
 
 // Ends a decompression: copies a stored array, compares the checksums, and writes the result. A
@@ -290,7 +299,7 @@ FZ_DEV void close_container(const Args& a) {
     const HeaderRow& h = f.form(0);
     const SegmentRow* s = f.table<SegmentRow>(h.segments_at);
     for (uint32_t i = 0; i < h.segments; i++)
-      if (!s[i].unit && f.value(s[i].value).place == PLACE_ARRAY) copy(f.array, f.container + *f.start(s[i].value), f.array_bytes);
+      if (!s[i].unit && f.value(s[i].value).place == PLACE_ARRAY) copy(f.array, segment_at(a, f, s[i].value), f.array_bytes);
   }
   if (!p.verify || !crcs || !opened) {  // seed: close-checks
     if (blockIdx.x == 0 && threadIdx.x == 0) report(a, p.array_bytes, failed != 0 && !stored);

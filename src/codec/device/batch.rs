@@ -1,4 +1,5 @@
-//! Batches on a GPU: the arrays of each plan form a group, whose launches have a grid row for each array.
+//! Batches on a GPU: the arrays of each plan form a group. The launches of a group have a grid row for each array, or
+//! are repeated for each array if a device function has no batched version.
 #![allow(unsafe_code)]
 
 use super::prepared::Prepared;
@@ -9,7 +10,7 @@ use crate::base::error::{Error, Result};
 use crate::codec::{Batch, BatchWorkspace, Decoder, Device, Encoder};
 use crate::gpu::abi::{ContainerArgs, IN_ARRAY, IN_CONTAINER};
 use crate::gpu::{Context, DeviceMemory, OwnStream, Stream};
-use crate::runtime::cuda::{self, BatchTables, Rows, Run, Span, WorkspaceLayout};
+use crate::runtime::cuda::{BatchRun, BatchTables, Grouping, Run, Span, WorkspaceLayout, grouping, preload};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,12 +42,19 @@ pub(in crate::codec) struct BatchMemory {
 struct Group {
     /// The number of the first of them.
     member: usize,
-    /// Their place among the numbers at the start of the memory; None: their numbers are consecutive.
-    numbers: Option<u32>,
-    count: u32,
+    members: Members,
     /// Where their workspaces start.
     origin: u64,
     layout: WorkspaceLayout,
+}
+
+/// The arrays of a group.
+enum Members {
+    /// Rows of a grid. `numbers`: their place among the numbers at the start of the memory; None: their numbers are
+    /// consecutive.
+    Rows { numbers: Option<u32>, count: u32 },
+    /// One after the other, by their numbers.
+    OneByOne(Vec<u32>),
 }
 
 /// The groups of a batch, the numbers of their arrays, and the bytes of all.
@@ -72,32 +80,53 @@ fn lists<P>(plans: &[Arc<P>]) -> Result<Vec<Vec<u32>>> {
     Ok(lists)
 }
 
-fn arrange<P>(plans: &[Arc<P>], prepared: impl Fn(&P) -> Result<&Prepared>) -> Result<Arranged> {
-    /// Rows of a grid.
-    const ROWS: usize = 65535;
-    let (mut groups, mut numbers) = (vec![], vec![]);
-    let mut bytes = (4 * plans.len() as u64).next_multiple_of(ALIGN);
-    for list in lists(plans)? {
+impl Arranged {
+    fn new<P>(plans: &[Arc<P>], prepared: impl Fn(&P) -> Result<&Prepared>) -> Result<Arranged> {
+        let bytes = (4 * plans.len() as u64).next_multiple_of(ALIGN);
+        let mut all = Arranged { groups: vec![], numbers: vec![], bytes };
+        let mut one_by_one = vec![];
+        for list in lists(plans)? {
+            let Some(plan) = list.first().and_then(|&first| plans.get(first as usize)) else { continue };
+            let prepared = prepared(plan)?;
+            match grouping(&prepared.plan) {
+                Grouping::Rows => all.add_rows(prepared, &list),
+                Grouping::OneByOne => one_by_one.push((prepared, list)),
+            }
+        }
+        all.add_one_by_one(one_by_one);
+        Ok(all)
+    }
+
+    /// Groups with a workspace for each array.
+    fn add_rows(&mut self, prepared: &Prepared, list: &[u32]) {
+        /// Rows of a grid.
+        const ROWS: usize = 65535;
         for part in list.chunks(ROWS) {
             let (&first, count) = (part.first().unwrap_or(&0), part.len() as u32);
-            let Some(plan) = plans.get(first as usize) else { continue };
-            let prepared = prepared(plan)?;
-            if let Some(name) = cuda::not_batched(&prepared.plan) {
-                let what = format!(
-                    "{name} has no version for batches; use blocking calls, or asynchronous calls for single arrays"
-                );
-                return Err(Error::Unsupported { stage: "batch", what });
-            }
             let layout = prepared.layout.batched(&prepared.plan, count);
             let consecutive = part.last().is_some_and(|&last| last - first + 1 == count);
-            let place = (!consecutive).then_some(numbers.len() as u32);
-            groups.push(Group { member: first as usize, numbers: place, count, origin: bytes, layout });
-            numbers.extend_from_slice(part);
+            let numbers = (!consecutive).then_some(self.numbers.len() as u32);
+            let members = Members::Rows { numbers, count };
+            self.groups.push(Group { member: first as usize, members, origin: self.bytes, layout });
+            self.numbers.extend_from_slice(part);
             let tables = prepared.tables.bytes.len() as u64;
-            bytes = (bytes + layout.bytes * u64::from(count) + tables).next_multiple_of(ALIGN);
+            self.bytes = (self.bytes + layout.bytes * u64::from(count) + tables).next_multiple_of(ALIGN);
         }
     }
-    Ok(Arranged { groups, numbers, bytes })
+
+    /// Groups with one workspace each. All share the arena, since only one array is under way at a time.
+    fn add_one_by_one(&mut self, lists: Vec<(&Prepared, Vec<u32>)>) {
+        let before = |prepared: &Prepared| prepared.layout.tables().end;
+        let arena = self.bytes + lists.iter().map(|(prepared, _)| before(prepared)).sum::<u64>();
+        let longest = lists.iter().map(|(prepared, _)| prepared.plan.arena_bytes).max();
+        for (prepared, list) in lists {
+            let (origin, member) = (self.bytes, list.first().map_or(0, |&first| first as usize));
+            let layout = prepared.layout.one_by_one(arena - origin);
+            self.groups.push(Group { member, members: Members::OneByOne(list), origin, layout });
+            self.bytes += before(prepared);
+        }
+        self.bytes += longest.unwrap_or(0);
+    }
 }
 
 impl BatchMemory {
@@ -112,7 +141,7 @@ impl BatchMemory {
             return Ok(());
         }
         *kept = None;
-        let Arranged { groups, numbers, bytes } = arrange(plans, &prepared)?;
+        let Arranged { groups, numbers, bytes } = Arranged::new(plans, &prepared)?;
         let block = DeviceMemory::new(context, bytes)?;
         let stream = OwnStream::new(context)?;
         block.clear(0, bytes, stream.borrow())?;
@@ -121,25 +150,22 @@ impl BatchMemory {
         for group in &groups {
             let Some(plan) = plans.get(group.member) else { continue };
             let prepared = prepared(plan)?;
-            cuda::preload(context, &prepared.plan, true)?;
+            preload(context, &prepared.plan, Some(group.grouping()))?;
             block.upload(context, group.origin + group.layout.image, &prepared.tables.bytes)?;
         }
         *kept = Some(BatchMemory { block, batch, groups });
         Ok(())
     }
 
-    /// The run of a group.
+    /// A run of a group.
     fn run<'a>(
         &'a self,
         group: &Group,
         (context, stream): (&'a Context, Stream),
         prepared: &'a Prepared,
         header: u64,
-        tables: BatchTables,
+        share: Share,
     ) -> Run<'a> {
-        let numbers = group.numbers.map_or(0, |_| self.block.address());
-        let first = group.numbers.unwrap_or(group.member as u32);
-        let args = BatchTables { numbers, first, ..tables };
         Run {
             context,
             stream,
@@ -150,10 +176,48 @@ impl BatchMemory {
             // The capacity is that of the caller's table.
             container: Span { address: IN_CONTAINER, bytes: u64::MAX / 4 },
             header,
-            begun: Cell::new(false),
-            batch: Some(Rows { origin: group.origin, count: group.count, args }),
+            begun: Cell::new(share.follows),
+            batch: Some(BatchRun {
+                grouping: group.grouping(),
+                origin: group.origin,
+                count: share.count,
+                args: share.tables,
+            }),
         }
     }
+}
+
+impl Group {
+    fn grouping(&self) -> Grouping {
+        match self.members {
+            Members::Rows { .. } => Grouping::Rows,
+            Members::OneByOne(_) => Grouping::OneByOne,
+        }
+    }
+
+    /// Calls `f` for each run. `numbers`: where the numbers of arrays start.
+    fn each_run(&self, numbers: u64, tables: BatchTables, f: impl Fn(Share) -> Result<()>) -> Result<()> {
+        let rows = |count, tables| f(Share { count, tables, follows: false });
+        match &self.members {
+            &Members::Rows { numbers: Some(first), count } => {
+                rows(count, BatchTables { numbers, first, ..tables })
+            }
+            &Members::Rows { numbers: None, count } => {
+                rows(count, BatchTables { first: self.member as u32, ..tables })
+            }
+            Members::OneByOne(list) => list.iter().enumerate().try_for_each(|(i, &first)| {
+                f(Share { count: 1, tables: BatchTables { first, ..tables }, follows: i > 0 })
+            }),
+        }
+    }
+}
+
+/// The arrays of a run.
+struct Share {
+    count: u32,
+    tables: BatchTables,
+    /// The previous work on the stream is another run of the group.
+    follows: bool,
 }
 
 /// The context of a call, if the batch has arrays. Each plan must be one for the device of the stream.
@@ -173,7 +237,7 @@ fn context<P>(plans: &[Arc<P>], device: impl Fn(&P) -> Device, stream: Stream) -
 const RESULT: u64 = 1;
 
 fn of_encoder(encoder: &Encoder) -> Result<&Prepared> {
-    Ok(&encoder.gpu()?.prepared)
+    encoder.gpu()?.of_batch()
 }
 
 fn of_decoder(decoder: &Decoder) -> Result<&Prepared> {
@@ -188,14 +252,14 @@ impl Batch<Encoder> {
     /// # Errors
     /// As [`Batch::<Encoder>::preload`], without those of a device.
     pub fn device_bytes(&self) -> Result<u64> {
-        arrange(self.plans(), of_encoder).map(|all| all.bytes)
+        Arranged::new(self.plans(), of_encoder).map(|all| all.bytes)
     }
 
     /// Loads device code and makes the workspace ready for asynchronous calls on `stream`.
     ///
     /// # Errors
-    /// [`Error::NoDevice`], [`Error::OutOfMemory`], and [`Error::Unsupported`] for a plan whose device code
-    /// has no version for batches.
+    /// [`Error::NoDevice`], [`Error::OutOfMemory`], and [`Error::Unsupported`] for a pipeline that has no
+    /// device code.
     pub fn preload(&self, ws: &mut BatchWorkspace, stream: Stream) -> Result<()> {
         in_default_environment(|| self.prepare(ws.device(), stream).map(|_| ()))
     }
@@ -227,10 +291,10 @@ impl Batch<Encoder> {
                 results: tables.results,
                 ..BatchTables::default()
             };
-            let put = enqueue(kept, self.plans(), |memory, group, encoder| {
+            let put = enqueue(kept, self.plans(), tables, |memory, group, encoder, share| {
                 let (gpu, checksum) = (encoder.gpu()?, encoder.options.checksum_async);
-                let on = (&context, stream);
-                let run = memory.run(group, on, &gpu.prepared, gpu.header_bytes(checksum), tables);
+                let header = gpu.header_bytes(checksum);
+                let run = memory.run(group, (&context, stream), gpu.of_batch()?, header, share);
                 gpu.launch(&run, RESULT, checksum)
             });
             if put.is_err() {
@@ -256,7 +320,7 @@ impl Batch<Decoder> {
     /// # Errors
     /// As [`Batch::<Decoder>::preload`], without those of a device.
     pub fn device_bytes(&self) -> Result<u64> {
-        arrange(self.plans(), of_decoder).map(|all| all.bytes)
+        Arranged::new(self.plans(), of_decoder).map(|all| all.bytes)
     }
 
     /// Loads device code and makes the workspace ready for asynchronous calls on `stream`.
@@ -293,9 +357,9 @@ impl Batch<Decoder> {
                 results: tables.results,
                 ..BatchTables::default()
             };
-            enqueue(kept, self.plans(), |memory, group, decoder| {
+            enqueue(kept, self.plans(), tables, |memory, group, decoder, share| {
                 let gpu = decoder.gpu()?;
-                let run = memory.run(group, (&context, stream), &gpu.prepared, gpu.header_bytes(), tables);
+                let run = memory.run(group, (&context, stream), &gpu.prepared, gpu.header_bytes(), share);
                 let verify = decoder.options.checksum.into();
                 GpuDecoder::launch(&run, ContainerArgs { result: RESULT, verify, ..ContainerArgs::default() })
             })
@@ -311,15 +375,18 @@ impl Batch<Decoder> {
     }
 }
 
-/// Puts the launches of each group on the stream.
+/// Puts the launches of each run of each group on the stream.
 fn enqueue<P>(
     kept: &Option<BatchMemory>,
     plans: &[Arc<P>],
-    launch: impl Fn(&BatchMemory, &Group, &P) -> Result<()>,
+    tables: BatchTables,
+    launch: impl Fn(&BatchMemory, &Group, &P, Share) -> Result<()>,
 ) -> Result<()> {
     let Some(memory) = kept else { return Ok(()) };
     memory.groups.iter().try_for_each(|group| match plans.get(group.member) {
-        Some(plan) => launch(memory, group, plan),
+        Some(plan) => {
+            group.each_run(memory.block.address(), tables, |share| launch(memory, group, plan, share))
+        }
         None => Ok(()),
     })
 }

@@ -9,9 +9,9 @@ use crate::codec::encoder::EncoderForm;
 use crate::format::{self, Form, Template, image};
 use crate::gpu::abi::ContainerArgs;
 use crate::gpu::{Context, OwnStream, PinnedStaging, Stream};
-use crate::ir::value::Val;
-use crate::plan::{BoundPipeline, Direction, Plan};
-use crate::runtime::cuda::Run;
+use crate::ir::value::{Place, Val};
+use crate::plan::{BoundPipeline, CompileOptions, Direction, Plan};
+use crate::runtime::cuda::{Grouping, Run, grouping};
 use crate::runtime::workspace::Workspace;
 use std::sync::{Arc, OnceLock};
 
@@ -33,7 +33,7 @@ impl LazyEncoder {
 
     /// The plan.
     pub(in crate::codec) fn get(&self) -> Result<&GpuEncoder> {
-        self.compiled.get_or_init(|| GpuEncoder::new(&self.form)).as_ref().map_err(Error::clone)
+        self.compiled.get_or_init(|| GpuEncoder::new(self.form.clone())).as_ref().map_err(Error::clone)
     }
 }
 
@@ -94,15 +94,37 @@ impl Forms {
 pub(in crate::codec) struct GpuEncoder {
     pub(in crate::codec) prepared: Prepared,
     pub(super) forms: Forms,
+    form: Arc<EncoderForm>,
+    /// For an array of a batch, if no segment can be written where it belongs: only the last function of a call
+    /// reads the capacity of the container.
+    indirect: OnceLock<Result<Prepared>>,
 }
 
 impl GpuEncoder {
-    fn new(form: &EncoderForm) -> Result<GpuEncoder> {
-        let EncoderForm { bound, stored, options } = form;
-        let plan = Plan::compile(bound, Direction::Encode, options.on_gpu())?;
+    fn new(form: Arc<EncoderForm>) -> Result<GpuEncoder> {
+        let EncoderForm { bound, stored, options } = &*form;
         let forms = Forms::new(bound, stored.as_ref(), options.container)?;
+        let prepared = GpuEncoder::prepare(bound, &forms, options.on_gpu())?;
+        Ok(GpuEncoder { prepared, forms, form, indirect: OnceLock::new() })
+    }
+
+    fn prepare(bound: &BoundPipeline, forms: &Forms, options: CompileOptions) -> Result<Prepared> {
+        let plan = Plan::compile(bound, Direction::Encode, options)?;
         let image = image(&plan, &forms.rows(), &|v| v, Status::Corrupt);
-        Ok(GpuEncoder { prepared: Prepared::new(plan, image), forms })
+        Ok(Prepared::new(plan, image))
+    }
+
+    /// The plan for the arrays of a batch.
+    pub(super) fn of_batch(&self) -> Result<&Prepared> {
+        let plan = &self.prepared.plan;
+        let direct = plan.bound.graph.sinks.iter().any(|s| matches!(plan.place(s.value), Place::Segment(_)));
+        if !direct || grouping(plan) == Grouping::Rows {
+            return Ok(&self.prepared);
+        }
+        let EncoderForm { bound, options, .. } = &*self.form;
+        let options = CompileOptions { direct_output: false, ..options.on_gpu() };
+        let indirect = || GpuEncoder::prepare(bound, &self.forms, options);
+        self.indirect.get_or_init(indirect).as_ref().map_err(Error::clone)
     }
 
     /// Puts a whole compression on a stream. Nothing is waited for.
@@ -148,6 +170,7 @@ impl GpuEncoder {
     pub(super) fn launch(&self, run: &Run<'_>, result: u64, checksum: bool) -> Result<()> {
         let (own, stored_row) = self.forms.rows_of(checksum);
         let bytes = run.array.bytes;
+        run.admit()?;
         run.run()?;
         run.seal(&ContainerArgs {
             result,

@@ -36,7 +36,7 @@ impl Prepared {
         if ws.gpu.as_ref().is_some_and(|m| m.plan == self.plan.id && m.block.belongs(context)) {
             return Ok(());
         }
-        preload(context, &self.plan, false)?;
+        preload(context, &self.plan, None)?;
         // Calls of another plan may still use this memory: freeing it waits for them, and the writes below do
         // not. Copies of the caller's memory belong to blocking calls, which have ended.
         let kept = ws.gpu.take().filter(|m| m.block.belongs(context));

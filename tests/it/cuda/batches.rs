@@ -7,7 +7,7 @@ use crate::common::rng::Rng;
 use crate::common::samples::{self, Content};
 use crate::cuda::need_gpu;
 use fzgm::{Array, Batch, BatchAddresses, BatchWorkspace, CallResult, DType, Decoder, Encoder};
-use fzgm::{Container, Device, Error, Options, Pipeline, Status};
+use fzgm::{Container, Device, Options, Pipeline, Status};
 use std::sync::Arc;
 
 /// A batch in both directions, with all memory of its calls.
@@ -26,11 +26,11 @@ pub(super) struct Fixture {
 
 /// The entries of a call in device memory.
 pub(super) struct Tables {
-    src: Block,
-    containers: Block,
+    pub(super) src: Block,
+    pub(super) containers: Block,
     pub(super) rooms: Block,
-    restored: Block,
-    lengths: Block,
+    pub(super) restored: Block,
+    pub(super) lengths: Block,
 }
 
 fn table(entries: impl IntoIterator<Item = u64>) -> Block {
@@ -68,7 +68,7 @@ impl Fixture {
     }
 
     /// Arrays of contents that depend on the seed, also on the device.
-    fn fill(&self, seed: u64) -> Vec<Vec<u8>> {
+    pub(super) fn fill(&self, seed: u64) -> Vec<Vec<u8>> {
         let contents = [Content::Walk, Content::Specials, Content::Constant, Content::Random, Content::Ramp];
         let one = |(i, (plan, block)): (usize, (&Arc<Encoder>, &Block))| {
             let content = contents[(i + seed as usize) % contents.len()];
@@ -109,6 +109,19 @@ impl Fixture {
         let container = fzgm::compress(plan.pipeline(), plan.array(), &options, array).unwrap();
         let restored = fzgm::decompress(&container, &options).unwrap().1;
         (container, restored)
+    }
+
+    /// Other blocks, with other addresses in the tables.
+    pub(super) fn move_arrays(&mut self) {
+        let other = Fixture::new(self.encoders.plans().to_vec());
+        (self.src, self.containers, self.restored) = (other.src, other.containers, other.restored);
+        for (table, blocks) in [
+            (&self.tables.src, &self.src),
+            (&self.tables.containers, &self.containers),
+            (&self.tables.restored, &self.restored),
+        ] {
+            blocks.iter().enumerate().for_each(|(i, block)| set(table, i, block.slice(0, 0).address));
+        }
     }
 
     /// Array `i` has the bytes of single calls in both directions.
@@ -177,15 +190,14 @@ fn mixed(options: &Options) -> Vec<Arc<Encoder>> {
     (0..2 * plans.len()).map(|i| plans[i % plans.len()].clone()).collect()
 }
 
-#[test]
-fn every_array_has_the_bytes_of_a_single_call() {
-    need_gpu!();
+/// Arrays with these plans have the bytes of single calls, in every form of container.
+pub(super) fn equal_bytes(plans: impl Fn(&Options) -> Vec<Arc<Encoder>>) {
     let (checked, compact) = (
         Options { checksum_async: true, ..options() },
         Options { container: Container::Compact, ..options() },
     );
     for options in [options(), checked, compact] {
-        let mut fixture = Fixture::new(mixed(&options));
+        let mut fixture = Fixture::new(plans(&options));
         // The second call relies on the zeros that the first one leaves.
         for seed in [1, 2] {
             let arrays = fixture.fill(seed);
@@ -193,6 +205,12 @@ fn every_array_has_the_bytes_of_a_single_call() {
             arrays.iter().enumerate().for_each(|(i, array)| fixture.check(i, array));
         }
     }
+}
+
+#[test]
+fn every_array_has_the_bytes_of_a_single_call() {
+    need_gpu!();
+    equal_bytes(mixed);
 }
 
 /// Edges in groups of four values or fewer, a bound too fine for f16, an array of many blocks, unaligned addresses.
@@ -245,10 +263,8 @@ fn arrays_of_a_plan_share_their_launches() {
 }
 
 /// A captured graph reads addresses, capacities, and contents when it is launched.
-#[test]
-fn a_graph_is_launched_again_on_other_arrays() {
-    need_gpu!();
-    let mut fixture = Fixture::new(mixed(&options()));
+pub(super) fn launched_again(plans: Vec<Arc<Encoder>>) {
+    let mut fixture = Fixture::new(plans);
     let stream = TestStream(fixture.stream.0);
     fixture.encoders.preload(&mut fixture.encoding, stream.raw()).unwrap();
     fixture.decoders.preload(&mut fixture.decoding, stream.raw()).unwrap();
@@ -258,17 +274,7 @@ fn a_graph_is_launched_again_on_other_arrays() {
     });
     std::mem::forget(stream);
     for round in 0..3 {
-        // Other addresses: the blocks of the arrays are new in each round.
-        let other = Fixture::new(fixture.encoders.plans().to_vec());
-        let (src, containers, restored) = (other.src, other.containers, other.restored);
-        (fixture.src, fixture.containers, fixture.restored) = (src, containers, restored);
-        for (table, blocks) in [
-            (&fixture.tables.src, &fixture.src),
-            (&fixture.tables.containers, &fixture.containers),
-            (&fixture.tables.restored, &fixture.restored),
-        ] {
-            blocks.iter().enumerate().for_each(|(i, block)| set(table, i, block.slice(0, 0).address));
-        }
+        fixture.move_arrays();
         let arrays = fixture.fill(10 * round);
         graph.launch(&fixture.stream);
         fixture.stream.wait();
@@ -277,9 +283,14 @@ fn a_graph_is_launched_again_on_other_arrays() {
 }
 
 #[test]
-fn an_array_that_fails_does_not_affect_the_others() {
+fn a_graph_is_launched_again_on_other_arrays() {
     need_gpu!();
-    let mut fixture = Fixture::new(mixed(&options()));
+    launched_again(mixed(&options()));
+}
+
+/// Arrays of a batch with these plans, at least nine, that fail in every way.
+pub(super) fn failures_stay_apart(plans: Vec<Arc<Encoder>>) {
+    let mut fixture = Fixture::new(plans);
     let arrays = fixture.fill(3);
     let room = fixture.expected(1, &arrays[1]).0.len() as u64 - 1;
     set(&fixture.tables.src, 0, 0);
@@ -325,11 +336,14 @@ fn an_array_that_fails_does_not_affect_the_others() {
     }
 }
 
-/// Damaged containers have the statuses and the arrays of single calls.
 #[test]
-fn damaged_containers_end_as_in_single_calls() {
+fn an_array_that_fails_does_not_affect_the_others() {
     need_gpu!();
-    let plans = mixed(&Options { checksum_async: true, ..options() });
+    failures_stay_apart(mixed(&options()));
+}
+
+/// Damaged containers have the statuses and the arrays of single calls.
+pub(super) fn damaged_as_in_single_calls(plans: Vec<Arc<Encoder>>) {
     let mut fixture = Fixture::new(plans);
     fixture.fill(6);
     fixture.compress();
@@ -357,19 +371,9 @@ fn damaged_containers_end_as_in_single_calls() {
 }
 
 #[test]
-fn plans_without_device_code_for_batches_are_rejected() {
+fn damaged_containers_end_as_in_single_calls() {
     need_gpu!();
-    let options = options();
-    let plans =
-        vec![plan("fast", DType::F32, &[100], &options), plan("high", DType::F32, &[20, 20], &options)];
-    let batch = Batch::new(plans, 1).unwrap();
-    let (mut ws, stream) = (batch.workspace().unwrap(), TestStream::new());
-    let e = batch.preload(&mut ws, stream.raw()).unwrap_err();
-    assert!(matches!(e, Error::Unsupported { .. }), "{e:?}");
-    assert!(e.to_string().contains("no version for batches"), "{e}");
-    assert_eq!(batch.device_bytes().unwrap_err().status(), Status::Unsupported);
-    let none = Batch::<Encoder>::new(vec![], 1).unwrap();
-    unsafe { none.compress_async(&mut ws, BatchAddresses::default(), stream.raw()) }.unwrap();
+    damaged_as_in_single_calls(mixed(&Options { checksum_async: true, ..options() }));
 }
 
 /// A blocking call compresses arrays in device memory too.

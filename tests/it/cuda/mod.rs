@@ -8,6 +8,7 @@
 
 mod asynchrony;
 mod batches;
+mod batches_one_by_one;
 mod bit_flips;
 mod buffers;
 mod container_plans;
