@@ -13,7 +13,7 @@ pub(crate) use batch::{BatchTables, Rows};
 use crate::base::arena::ALIGN;
 use crate::base::error::{Error, Result};
 use crate::gpu::abi::{CONTAINER_BLOCK, ContainerArgs, LaunchArgs, Operand, STATUS_AT, WORDS_AT};
-use crate::gpu::{Context, DeviceMemory, LaunchAttrs, Stream, batched, function};
+use crate::gpu::{Context, DeviceMemory, LaunchAttrs, Stream, ViewArgs, batched, function};
 use crate::ir::device::{KEPT_BYTES, KernelLaunch, MAX_FUSED, MAX_OPERANDS, PARAM_BYTES};
 use crate::ir::step::Step;
 use crate::ir::value::{Place, Val};
@@ -370,13 +370,16 @@ fn steps_of(plan: &Plan, batch: bool) -> impl Iterator<Item = &'static str> {
     plan.steps.iter().flat_map(of)
 }
 
-/// Looks up every function that a run of the plan launches, so that none is loaded during a call; for a batch
-/// the batched versions.
+/// Looks up every function that a run of the plan launches, and that of strided arrays, so that none is loaded
+/// during a call; for a batch the batched versions.
 pub(crate) fn preload(context: &Context, plan: &Plan, batch: bool) -> Result<()> {
     let container_kernels = match plan.direction {
         Direction::Encode => &["fz_seal", "fz_sum"][..],
         Direction::Decode => &["fz_open", "fz_load", "fz_close"][..],
     };
+    if !batch {
+        function(context, ViewArgs::entry(plan.direction == Direction::Encode))?;
+    }
     steps_of(plan, batch).chain(container_kernels.iter().copied()).try_for_each(|name| {
         let name = if batch { batched(name).ok_or(NOT_BATCHED)? } else { name };
         function(context, name).map(|_| ())
