@@ -676,6 +676,31 @@ module fzgm
       type(c_ptr), value :: result, stream
       integer(c_int32_t) :: fz_decompress_async
     end function fz_decompress_async
+    function fz_compress_view_async( &
+        plan, workspace, src, scratch, scratch_bytes, dst, dst_capacity_bytes, result, stream) &
+        bind(C, name="fz_compress_view_async")
+      import :: c_int32_t, c_int64_t, c_ptr, fz_view_t
+      type(c_ptr), value :: plan, workspace
+      type(fz_view_t), intent(in) :: src
+      type(c_ptr), value :: scratch
+      integer(c_int64_t), value :: scratch_bytes
+      type(c_ptr), value :: dst
+      integer(c_int64_t), value :: dst_capacity_bytes
+      type(c_ptr), value :: result, stream
+      integer(c_int32_t) :: fz_compress_view_async
+    end function fz_compress_view_async
+    function fz_decompress_view_async( &
+        plan, workspace, container, container_capacity_bytes, dst, scratch, scratch_bytes, result, stream) &
+        bind(C, name="fz_decompress_view_async")
+      import :: c_int32_t, c_int64_t, c_ptr, fz_view_t
+      type(c_ptr), value :: plan, workspace, container
+      integer(c_int64_t), value :: container_capacity_bytes
+      type(fz_view_t), intent(in) :: dst
+      type(c_ptr), value :: scratch
+      integer(c_int64_t), value :: scratch_bytes
+      type(c_ptr), value :: result, stream
+      integer(c_int32_t) :: fz_decompress_view_async
+    end function fz_decompress_view_async
     function fz_batch_preload(batch, workspace, stream) bind(C, name="fz_batch_preload")
       import :: c_int32_t, c_ptr
       type(c_ptr), value :: batch, workspace, stream

@@ -198,14 +198,14 @@
  *     any other stream uses the arrays or containers of the call, this work must be complete before
  *     the call.
  *
- *   Asynchronous calls. fz_compress_async(), fz_decompress_async(), and their forms for batches
- *   enqueue work on a CUDA stream and return before this work completes.
+ *   Asynchronous calls. fz_compress_async(), fz_decompress_async(), and their forms for strided
+ *   arrays and for batches enqueue work on a CUDA stream and return before this work completes.
  *
  *   - Ordering. The work starts after all work that was enqueued on the stream before the call. An
  *     earlier kernel on the same stream may therefore write the input.
- *   - Lifetimes. The input, `dst`, `*result`, and the workspace must remain valid until the work
- *     completes on the stream. Until then, neither the host nor other streams may modify this
- *     memory. You may free the plan when the function returns.
+ *   - Lifetimes. The input, `dst`, `scratch`, `*result`, and the workspace must remain valid until
+ *     the work completes on the stream. Until then, neither the host nor other streams may modify
+ *     this memory. You may free the plan when the function returns.
  *   - Result. `*result` is valid after the work completes, for example after
  *     cudaStreamSynchronize().
  *   - Workspace. The work of two calls must not use the same workspace at the same time. On one
@@ -214,8 +214,8 @@
  *     (cudaStreamWaitEvent()). After any status in `*result`, you may use the workspace again.
  *   - Graphs. After fz_plan_preload() or fz_batch_preload(), calls can be captured into a graph, on
  *     every stream except the legacy stream. Each launch compresses the contents that `src` has
- *     when the work executes on the device. The input, `dst`, `*result`, and the workspace must
- *     remain valid until the last launch completes. Two launches, or a launch and a call, must not
+ *     when the work executes on the device. The input, `dst`, `scratch`, `*result`, and the
+ *     workspace must remain valid until the last launch completes. Two launches, or a launch and a call, must not
  *     use the workspace at the same time. A launch does not use the plan. After any status in
  *     `*result`, you may launch the graph again. docs/cuda.md of the sources has all rules of
  *     graphs.
@@ -731,8 +731,8 @@ typedef struct {
 } fz_options;
 
 /**
- * A strided array in host memory: the address of its first element, and the distance between
- * neighbors in each dimension. Memory between the elements, such as ghost cells around the interior
+ * A strided array in host or device memory: the address of its first element, and the distance
+ * between neighbors in each dimension. Memory between the elements, such as ghost cells around the interior
  * of a grid, does not belong to the array: it is neither compressed nor written.
  *
  * Initialize the structure with FZ_INIT(). Element (x, y, z) is
@@ -1758,18 +1758,19 @@ int32_t fz_decompress_box(const void *container,
  * Compresses a strided array into a container. Same as fz_compress(), except:
  *
  * Parameters:
- *   `src`  In: the array, in host memory, with the element type and shape of the plan. Strides may
- *          be negative or 0, and elements may share memory.
+ *   `src`  In: the array, with the element type and shape of the plan. Strides may be negative or 0,
+ *          and elements may share memory.
  *
- * The call packs the array into memory that it allocates, of the size of the array, and compresses
- * it. The container is that of the packed array.
+ * The call packs the array into other memory of the size of the array, and compresses it. The
+ * container is that of the packed array. On the CPU, the call allocates host memory for the packed
+ * array. If the call runs on a GPU, and `src` is in device or managed memory, the GPU packs the
+ * array into device memory that the workspace keeps.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  Also if a field of `src` is out of range. Also if the memory at `dst` or
  *                        `compressed_bytes` overlaps the range from the first to the last byte of
  *                        the elements.
  *   FZ_PLAN_MISMATCH     Also if `src` has another element type or shape than the plan.
- *   FZ_UNSUPPORTED       Also if `src` is in device memory.
  *
  * Also returns the statuses of fz_compress().
  */
@@ -1785,11 +1786,12 @@ int32_t fz_compress_view(const fz_plan *plan,
  * Restores a strided array from a container. Same as fz_decompress(), except:
  *
  * Parameters:
- *   `dst`  In: the view of the destination, in host memory, with the element type and shape of the
- *          container. The call writes the elements; all other memory remains unchanged.
+ *   `dst`  In: the view of the destination, with the element type and shape of the container. The
+ *          call writes the elements; all other memory remains unchanged.
  *
- * The call restores the array in memory that it allocates, of the size of the array, and copies its
- * elements. On failure `dst` is unchanged.
+ * The call restores the array in other memory of the size of the array, and copies its elements.
+ * The memory is that of fz_compress_view(). On failure `dst` is unchanged. Exception: after
+ * FZ_DEVICE, the elements of a view in device or managed memory are undefined.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  Also if a field of `dst` is out of range. Also if the memory at
@@ -1800,7 +1802,6 @@ int32_t fz_compress_view(const fz_plan *plan,
  *                        |stride of d| must be greater than the sum of
  *                        |stride of e| * (length of e - 1) over all dimensions e before d.
  *   FZ_PLAN_MISMATCH     Also if `dst` has another element type or shape than the container.
- *   FZ_UNSUPPORTED       Also if `dst` is in device memory.
  *
  * Also returns the statuses of fz_decompress().
  */
@@ -2142,6 +2143,89 @@ int32_t fz_decompress_async(const fz_plan *plan,
                             uint64_t dst_capacity_bytes,
                             fz_result *result,
                             fz_cuda_stream stream);
+
+/* ---- Asynchronous calls with strided arrays -------------------------------------------------- */
+
+/**
+ * Enqueues the compression of a strided array on a stream, and returns before the work completes.
+ * Same as fz_compress_async(), except:
+ *
+ * Parameters:
+ *   `src`            In: the array, with the element type and shape of the plan, in memory that the
+ *                    device of the stream can read. Strides may be negative or 0, and elements may
+ *                    share memory. The structure is read before the function returns, and its
+ *                    elements when the work executes.
+ *   `scratch`        Out: memory for the packed array, which the device can read and write. It may
+ *                    have any alignment; a multiple of 16 is fastest. Must not overlap other memory
+ *                    of the call. Its contents after the work are undefined.
+ *   `scratch_bytes`  In: size of `scratch`, at least the length of the array in bytes.
+ *
+ * The work packs the elements into `scratch`, and compresses the packed array. The container is the
+ * one that fz_compress_async() writes for the packed array. `scratch` must remain valid until the
+ * work completes, and the work of two calls must not use it at the same time. One `scratch` may
+ * serve all calls on a stream, of compression and of decompression.
+ *
+ * If the workspace is prepared, the function only enqueues kernels, and can be captured. A captured
+ * graph contains the addresses and strides of the view, and the address of `scratch`.
+ *
+ * Returns:
+ *   FZ_INVALID_ARGUMENT  Also if a field of `src` is out of range, or `scratch_bytes` is too small.
+ *                        Also if memory of the call overlaps other memory of the call. `src`
+ *                        includes all bytes from its first to its last element.
+ *   FZ_PLAN_MISMATCH     Also if `src` has another element type or shape than the plan.
+ *
+ * Also returns the statuses of fz_compress_async(), and reports the same statuses in `*result`.
+ */
+FZ_NODISCARD
+int32_t fz_compress_view_async(const fz_plan *plan,
+                               fz_workspace *workspace,
+                               const fz_view *src,
+                               void *scratch,
+                               uint64_t scratch_bytes,
+                               void *dst,
+                               uint64_t dst_capacity_bytes,
+                               fz_result *result,
+                               fz_cuda_stream stream);
+
+/**
+ * Enqueues the decompression of a strided array on a stream, and returns before the work completes.
+ * Same as fz_decompress_async(), except:
+ *
+ * Parameters:
+ *   `dst`                       In: the view of the destination, with the element type and shape of
+ *                               the container, in memory that the device can write. The structure
+ *                               is read before the function returns.
+ *   `scratch`, `scratch_bytes`  As for fz_compress_view_async().
+ *
+ * The work restores the array in `scratch`. If the status in `*result` is FZ_OK, the work then
+ * copies the elements to `dst`. Otherwise the work writes no element of `dst`. If `result` is NULL,
+ * the same applies to the status that `*result` would have. In both cases, memory between the
+ * elements remains unchanged.
+ *
+ * The device accesses only this memory: `container` up to its capacity; the workspace; `scratch`
+ * up to the length of the array; the elements of `dst`; `*result`.
+ *
+ * Returns:
+ *   FZ_INVALID_ARGUMENT  Also if a field of `dst` is out of range, or two elements of `dst` could
+ *                        share memory; fz_decompress_view() describes the condition. Also if
+ *                        `scratch_bytes` is too small. Also if memory of the call overlaps other
+ *                        memory of the call. `dst` includes all bytes from its first to its last
+ *                        element.
+ *   FZ_PLAN_MISMATCH     Also if `dst` has another element type or shape than the plan.
+ *
+ * Also returns the statuses of fz_decompress_async() except FZ_DST_TOO_SMALL, and reports the same
+ * statuses in `*result`. After FZ_DEVICE, the elements of `dst` are undefined.
+ */
+FZ_NODISCARD
+int32_t fz_decompress_view_async(const fz_plan *plan,
+                                 fz_workspace *workspace,
+                                 const void *container,
+                                 uint64_t container_capacity_bytes,
+                                 const fz_view *dst,
+                                 void *scratch,
+                                 uint64_t scratch_bytes,
+                                 fz_result *result,
+                                 fz_cuda_stream stream);
 
 /* ---- Batches --------------------------------------------------------------------------------- */
 

@@ -843,8 +843,8 @@ public:
 };
 
 /**
- * View of a strided array in host memory, see fz_view: the address of its first element, lengths, and strides in elements, x
- * first. Ghost cells around the elements are neither read nor written.
+ * View of a strided array in host or device memory, see fz_view: the address of its first element, lengths, and strides in
+ * elements, x first. Ghost cells around the elements are neither read nor written.
  */
 class view {
 public:
@@ -905,6 +905,27 @@ inline result<std::uint64_t> decompress_view(const plan &decoder, workspace &ws,
 inline result<std::uint64_t> decompress_view(const_bytes container, const view &dst) {
   workspace none;
   return decompress_view(plan(), none, container, dst);
+}
+
+/**
+ * Enqueues the compression of a strided array on `stream` and returns before the work completes. `scratch` is memory of the
+ * device for the packed array. Lifetimes: see fz_compress_view_async().
+ */
+inline result<void> compress_view_async(const plan &encoder, workspace &ws, const view &src, mutable_bytes scratch,
+                                        mutable_bytes dst, fz_result *outcome, fz_cuda_stream stream) {
+  return detail::outcome(fz_compress_view_async(encoder.get(), ws.get(), src.get(), scratch.data(), scratch.size(),
+                                                dst.data(), dst.size(), outcome, stream));
+}
+
+/**
+ * Enqueues the decompression of a strided array on `stream` and returns before the work completes. The work writes the
+ * elements only if it succeeds. `scratch` is memory of the device for the packed array. Lifetimes: see
+ * fz_decompress_view_async().
+ */
+inline result<void> decompress_view_async(const plan &decoder, workspace &ws, const_bytes container, const view &dst,
+                                          mutable_bytes scratch, fz_result *outcome, fz_cuda_stream stream) {
+  return detail::outcome(fz_decompress_view_async(decoder.get(), ws.get(), container.data(), container.size(), dst.get(),
+                                                  scratch.data(), scratch.size(), outcome, stream));
 }
 
 /** Returns the number of GPUs that CUDA reports. */

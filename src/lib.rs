@@ -66,9 +66,9 @@ pub use base::thread_pool::MAX_THREADS;
 pub use choose::{Aim, Choice, Goal, Wish, choose, choose_at};
 pub use codec::{
     Batch, BatchAddresses, BatchItem, BatchWorkspace, CallResult, Container, Decoder, Device, DeviceBuffer,
-    DeviceSlice, Encoder, Options, ResultBuffer, compress, copy_to_host, decompress, decompress_preview,
-    decompress_preview_at, decompress_region, decompress_region_at, device_of, info_at, on_device,
-    pipeline_at, preview_array,
+    DeviceSlice, Encoder, Options, ResultBuffer, StridedSlice, compress, copy_to_host, decompress,
+    decompress_preview, decompress_preview_at, decompress_region, decompress_region_at, device_of, info_at,
+    on_device, pipeline_at, preview_array,
 };
 #[cfg(feature = "files")]
 pub use file::AtomicFile;

@@ -8,7 +8,7 @@ mod common;
 use common::fixture::{self, Fixture};
 use common::gpu::{Block, TestStream, cuda, device};
 use common::samples::Content;
-use fzgm::{Array, DType, Decoder, Device, Options, PRESETS, Stream, compress, decompress};
+use fzgm::{Array, DType, Decoder, Device, Options, PRESETS, Stream, StridedSlice, compress, decompress};
 use std::sync::{Mutex, PoisonError};
 
 /// One test at a time, on the emulator.
@@ -122,6 +122,43 @@ fn a_graph_neither_waits_nor_allocates() {
             stream.wait();
             fixture.check(&src);
         }
+    }
+}
+
+/// A call with a strided array has one launch more than the call with the packed array.
+#[test]
+fn a_call_with_a_view_neither_waits_nor_allocates_nor_loads() {
+    let Some(_alone) = counting() else { return };
+    for (name, dtype) in [("fast", DType::F32), ("pfpl", DType::F64), ("bits", DType::U8)] {
+        let array = Array::new(dtype, &[100, 90]).unwrap();
+        let mut fixture = Fixture::new(&fixture::lossy(name, dtype), &array, &fixture::options());
+        let stream = fixture.stream.raw();
+        fixture.encoder.preload(&mut fixture.encoding, stream).unwrap();
+        fixture.decoder.preload(&mut fixture.decoding, stream).unwrap();
+        let src = fixture.data(Content::Walk, 1);
+        fixture.src.put(0, &src);
+        let launched = launches();
+        fixture.compress(stream);
+        fixture.decompress(stream);
+        fixture.stream.wait();
+        let packed = launches() - launched;
+        let grid = Block::new(2 * src.len());
+        let view = StridedSlice::new(&array, grid.slice(0, grid.bytes).address, &[1, 200]).unwrap();
+        let whole = |block: &Block| block.slice(0, block.bytes);
+        let (scratch, container) = (whole(&fixture.restored), whole(&fixture.container));
+        let places = [0, 1].map(|k| whole(&fixture.results[k]).address);
+        let (before, launched) = (counts(), launches());
+        // SAFETY: the blocks and the workspaces live until the test has waited for the stream.
+        unsafe {
+            let ws = &mut fixture.encoding;
+            fixture.encoder.compress_view_async(ws, &view, scratch, container, places[0], stream).unwrap();
+            let ws = &mut fixture.decoding;
+            fixture.decoder.decompress_view_async(ws, container, &view, scratch, places[1], stream).unwrap();
+        }
+        assert_eq!(counts(), before, "{name} {dtype}: sync, alloc, free, load, copy_host, memset");
+        assert_eq!(launches() - launched, packed + 2, "{name} {dtype}");
+        fixture.stream.wait();
+        assert_eq!(fixture.results[1].result().bytes, array.bytes(), "{name} {dtype}");
     }
 }
 

@@ -8,6 +8,7 @@ use std::ops::Range;
 const BLOCK: u64 = 32;
 
 /// The places of the elements of an array. Element (x, y, …) is x `strides[0]` + y `strides[1]` + … elements after the origin.
+#[derive(Clone, Debug)]
 pub(crate) struct Layout {
     /// Bytes of an element.
     width: i64,
@@ -19,13 +20,15 @@ pub(crate) struct Layout {
     span: Range<i64>,
 }
 
-#[derive(Clone, Copy, Default)]
-struct Dim {
-    count: u64,
-    /// In bytes.
-    stride: i64,
+/// A dimension of an array.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Dim {
+    /// Its length.
+    pub(crate) count: u64,
+    /// Distance between neighbors in bytes.
+    pub(crate) stride: i64,
     /// The same in the packed array.
-    packed: u64,
+    pub(crate) packed: u64,
 }
 
 /// Elements that lie evenly in both arrays.
@@ -73,14 +76,22 @@ impl Layout {
         Ok(Layout { dims, bytes: packed, span: low..high, ..none })
     }
 
+    /// Bytes of an element.
+    pub(crate) fn width(&self) -> u64 {
+        self.width as u64
+    }
+
+    /// The dimensions of more than one element, x first. In the packed array, elements have no gaps along the first one.
+    pub(crate) fn dims(&self) -> &[Dim] {
+        &self.dims
+    }
+
     /// Bytes of the packed array.
-    #[cfg(feature = "capi")]
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// The bytes from the first to the last element, relative to the origin. They include all gaps.
-    #[cfg(feature = "capi")]
     pub(crate) fn span(&self) -> Range<i64> {
         self.span.clone()
     }

@@ -244,7 +244,7 @@ pub unsafe extern "C" fn fz_compress_async(
         let (plan, workspace) = unsafe { (handle(plan, "plan")?, exclusive(workspace, "workspace")?) };
         let (encoder, (src, dst)) = (plan.encoder()?, regions(src, dst)?);
         // SAFETY: the caller's promise.
-        let result = unsafe { place_of(result, (src, "src"), (dst, "dst")) }?;
+        let result = unsafe { place_of(result, &[(src, "src"), (dst, "dst")]) }?;
         let workspace = workspace.serve(plan, &[(src, "src"), (dst, "dst"), (result, "result")])?;
         // SAFETY: the caller's promise.
         unsafe { encoder.compress_async(workspace, src, dst, result.address, stream_of(stream))? };
@@ -330,7 +330,7 @@ pub unsafe extern "C" fn fz_decompress_async(
         let (plan, workspace) = unsafe { (handle(plan, "plan")?, exclusive(workspace, "workspace")?) };
         let (decoder, (src, dst)) = (plan.decoder()?, regions(src, dst)?);
         // SAFETY: the caller's promise.
-        let result = unsafe { place_of(result, (src, "container"), (dst, "dst")) }?;
+        let result = unsafe { place_of(result, &[(src, "container"), (dst, "dst")]) }?;
         let workspace = workspace.serve(plan, &[(src, "container"), (dst, "dst"), (result, "result")])?;
         // SAFETY: the caller's promise.
         unsafe { decoder.decompress_async(workspace, src, dst, result.address, stream_of(stream))? };
@@ -342,19 +342,19 @@ pub(super) fn stream_of(stream: fz_cuda_stream) -> Stream {
     Stream::from_raw(stream as usize)
 }
 
-/// Where the device writes the result; no bytes at address 0: nowhere.
+/// Where the device writes the result; no bytes at address 0: nowhere. Rejects a place in another region of the call.
 ///
 /// # Safety
 /// As for [`out`], save that it is memory of the device.
-unsafe fn place_of(
+pub(super) unsafe fn place_of(
     result: *mut fz_result,
-    src: (DeviceSlice, &str),
-    dst: (DeviceSlice, &str),
+    others: &[(DeviceSlice, &str)],
 ) -> FfiResult<DeviceSlice> {
     if result.is_null() {
         return Ok(DeviceSlice::default());
     }
     // SAFETY: the caller's promise; only the device writes to the place.
-    let place = unsafe { out(result, "result") }?;
-    place.apart_from(src.0, src.1)?.apart_from(dst.0, dst.1).map(|place: Out<fz_result>| place.region())
+    let place: Out<fz_result> = unsafe { out(result, "result") }?;
+    let place = others.iter().try_fold(place, |place, (other, name)| place.apart_from(*other, name))?;
+    Ok(place.region())
 }

@@ -28,6 +28,7 @@ mod stages;
 mod status;
 mod text;
 mod view;
+mod view_async;
 mod workspace;
 
 pub use about::*;
@@ -48,4 +49,5 @@ pub use stages::*;
 pub use status::*;
 pub use text::*;
 pub use view::*;
+pub use view_async::*;
 pub use workspace::*;

@@ -242,7 +242,7 @@ impl Decoder {
             header.verify(container, Parallel(ws.threads.pool()))?;
         }
         if let Device::Cuda(index) = self.options.device {
-            let (container, dst) = (device::Memory::Host(container), device::Memory::Host(dst));
+            let (container, dst) = (device::Memory::Host(container), device::Elements::host(dst));
             return self.decompress_on(index, ws, header, container, dst);
         }
         let plan = self.plan()?;

@@ -189,7 +189,7 @@ impl Encoder {
             self.takes(src.len() as u64)?;
             if let Device::Cuda(index) = self.options.device {
                 let dst = dst(self.max_compressed_bytes())?;
-                return self.compress_on(index, ws, device::Memory::Host(src), device::Memory::Host(dst));
+                return self.compress_on(index, ws, device::Elements::host(src), device::Memory::Host(dst));
             }
             let mut run = cpu::Run { plan: self.plan()?, ws, array: ArrayBinding::Read(src) };
             run.open(None)?;

@@ -24,7 +24,7 @@ use crate::plan::{CompileOptions, Target};
 pub use batch::{Batch, BatchItem, BatchWorkspace};
 pub use decoder::Decoder;
 pub use device::{
-    BatchAddresses, CallResult, Device, DeviceBuffer, DeviceSlice, ResultBuffer, copy_to_host,
+    BatchAddresses, CallResult, Device, DeviceBuffer, DeviceSlice, ResultBuffer, StridedSlice, copy_to_host,
     decompress_preview_at, decompress_region_at, device_of, info_at, on_device, pipeline_at,
 };
 pub use encoder::Encoder;

@@ -19,6 +19,7 @@ mod pinned_staging;
 #[cfg(feature = "cuda")]
 mod pointer;
 mod stream;
+mod view;
 
 pub(crate) use context::Context;
 pub(crate) use functions::{LaunchAttrs, batched, function};
@@ -27,6 +28,7 @@ pub(crate) use pinned_staging::PinnedStaging;
 pub(crate) use pointer::home;
 pub(crate) use stream::OwnStream;
 pub use stream::Stream;
+pub(crate) use view::ViewArgs;
 
 use crate::base::error::Result;
 #[cfg(not(feature = "cuda"))]

@@ -193,3 +193,77 @@ fn a_choice_does_not_lie_in_the_array_that_it_is_made_from() {
     assert!(array[..end] == before[..end] && array[end + 1] == 1e-3f64.to_bits());
     unsafe { fz_pipeline_free(made) };
 }
+
+/// The scratch memory of asynchronous calls for views, which no GPU is needed to refuse.
+#[test]
+fn scratch_memory_is_no_other_memory_of_a_call() {
+    let lent = Lent::new();
+    let mut grid = vec![0f32; COUNT + 100];
+    let (mut scratch, mut container) = (vec![0f32; COUNT], vec![0f32; COUNT]);
+    let mut results = [unsafe { std::mem::zeroed::<fz_result>() }; 2];
+    let view = fz_view {
+        struct_bytes: size_of::<fz_view>() as u32,
+        dtype: 8,
+        ndim: 1,
+        reserved: 0,
+        origin: grid.as_mut_ptr().wrapping_add(50).cast(),
+        dims: [COUNT as u64, 0, 0, 0, 0, 0, 0, 0],
+        strides: [1, 0, 0, 0, 0, 0, 0, 0],
+    };
+    let inside = grid.as_mut_ptr().wrapping_add(49).cast();
+    let (scratch, container, result) =
+        (scratch.as_mut_ptr().cast(), container.as_mut_ptr().cast(), results.as_mut_ptr());
+    let [there, back] = lent.spaces;
+    let stream = ptr::null_mut();
+    let both = |scratch: *mut std::ffi::c_void, container: *mut std::ffi::c_void, result, says: [&str; 2]| {
+        let encode = unsafe {
+            fz_compress_view_async(
+                lent.encoder,
+                there,
+                &view,
+                scratch,
+                BYTES,
+                container,
+                BYTES,
+                result,
+                stream,
+            )
+        };
+        refused(encode, says[0]);
+        let decode = unsafe {
+            fz_decompress_view_async(
+                lent.decoder,
+                back,
+                container,
+                BYTES,
+                &view,
+                scratch,
+                BYTES,
+                result,
+                stream,
+            )
+        };
+        refused(decode, says[1]);
+    };
+    both(inside, container, result, ["src and scratch overlap", "dst and scratch overlap"]);
+    both(scratch, inside, result, ["src and dst overlap", "dst and container overlap"]);
+    both(scratch, scratch, result, ["scratch and dst overlap", "scratch and container overlap"]);
+    both(scratch, container, inside.wrapping_add(4).cast(), ["overlaps src", "overlaps dst"]);
+    both(scratch, container, scratch.wrapping_add(8).cast(), ["overlaps scratch"; 2]);
+    both(scratch, container, container.cast(), ["overlaps dst", "overlaps container"]);
+    let short = unsafe {
+        fz_compress_view_async(
+            lent.encoder,
+            there,
+            &view,
+            scratch,
+            BYTES - 1,
+            container,
+            BYTES,
+            result,
+            stream,
+        )
+    };
+    // Without a GPU the length of the scratch memory is checked too.
+    refused(short, "the length of scratch");
+}

@@ -143,6 +143,8 @@ pub(crate) const ROWS: &[Row] = rows! {
     fz_plan_preload(Encoder, EncoderSpace, Stream) gpu;
     fz_compress_async(Encoder, EncoderSpace, Array, ArrayBytes, Sink, SinkBytes, MayResult, Stream) gpu;
     fz_decompress_async(Decoder, DecoderSpace, Container, ContainerBytes, Sink, SinkBytes, MayResult, Stream) gpu;
+    fz_compress_view_async(Encoder, EncoderSpace, View, Buffer, BufferBytes, Sink, SinkBytes, MayResult, Stream) gpu;
+    fz_decompress_view_async(Decoder, DecoderSpace, Container, ContainerBytes, SinkView, Buffer, BufferBytes, MayResult, Stream) gpu;
     fz_batch_plan_new(Encoders, ArrayCount, One, NewBatch);
     fz_batch_plan_free(FreshBatch);
     fz_batch_workspace_bytes(EncoderBatch, Length);

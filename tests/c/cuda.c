@@ -500,6 +500,103 @@ static void graphs(stream_t stream) {
   drop(DEVICE, next);
 }
 
+/* ---- strides */
+
+enum { NX = 60, NY = 40, ROW = NX + 2, CELLS = ROW * (NY + 2), INSIDE = NX * NY };
+
+static void is_inside(const float *grid, const float *inside, const char *what) {
+  int i;
+  for (i = 0; i < CELLS; i++) {
+    const int column = i % ROW - 1, row = i / ROW - 1, interior = column >= 0 && column < NX && row >= 0 && row < NY;
+    const float want = interior ? inside[row * NX + column] : 9.0f;
+    if (memcmp(&grid[i], &want, sizeof want) != 0) {
+      fprintf(stderr, "%s: cell %d is %g instead of %g\n", what, i, grid[i], want);
+      exit(1);
+    }
+  }
+}
+
+/* The interior of a grid in memory of every kind, and on a stream, without waiting and in a graph. */
+static void views(stream_t stream) {
+  static float grid[CELLS], got[CELLS], inside[INSIDE], back[INSIDE];
+  const uint64_t shape[2] = {NX, NY};
+  fz_pipeline *pipeline = pfpl_noa(1e-3);
+  fz_plan *plan = plan_of(pipeline, shape, 2, NULL), *decoder = decoder_of(plan);
+  fz_workspace *workspace = workspace_of(plan), *decoding = workspace_of(decoder);
+  unsigned char *made = take(HOST, sizeof inside * 2), *copy = take(HOST, sizeof inside * 2);
+  unsigned char *scratch = take(DEVICE, sizeof inside), *there = take(DEVICE, sizeof inside * 2), *result = take(DEVICE, 2 * sizeof(fz_result));
+  fz_result *out = (fz_result *)(void *)result;
+  graph_t graph = NULL;
+  executable_t executable = NULL;
+  uint64_t made_bytes = 0, bytes = 0;
+  fz_view view;
+  int i, kind;
+  fill(inside, INSIDE);
+  for (i = 0; i < CELLS; i++) grid[i] = 9.0f;
+  for (i = 0; i < INSIDE; i++) grid[(i / NX + 1) * ROW + i % NX + 1] = inside[i];
+  OK(fz_compress(plan, workspace, inside, sizeof inside, made, sizeof inside * 2, &made_bytes));
+  OK(fz_decompress(decoder, decoding, made, made_bytes, back, sizeof back, &bytes));
+  FZ_INIT(view);
+  view.dtype = FZ_F32;
+  view.ndim = 2;
+  view.dims[0] = NX, view.dims[1] = NY;
+  view.strides[0] = 1, view.strides[1] = ROW;
+  for (kind = 0; kind < KINDS; kind++) {
+    unsigned char *memory = take((enum kind)kind, sizeof grid);
+    view.origin = memory + (ROW + 1) * sizeof(float);
+    put((enum kind)kind, memory, grid, sizeof grid);
+    OK(fz_compress_view(plan, workspace, &view, copy, sizeof inside * 2, &bytes));
+    CHECK(bytes == made_bytes && memcmp(copy, made, (size_t)bytes) == 0);
+    OK(fz_decompress_view(decoder, decoding, made, made_bytes, &view, &bytes));
+    get((enum kind)kind, got, memory, sizeof grid);
+    is_inside(got, back, "decompress_view");
+    put((enum kind)kind, memory, grid, sizeof grid);
+    GIVES(FZ_CHECKSUM, (copy[made_bytes - 1] ^= 1, fz_decompress_view(NULL, NULL, copy, made_bytes, &view, &bytes)));
+    get((enum kind)kind, got, memory, sizeof grid);
+    is_inside(got, inside, "a damaged container");
+    OK(fz_decompress_view(NULL, NULL, made, made_bytes, &view, &bytes));
+    get((enum kind)kind, got, memory, sizeof grid);
+    is_inside(got, back, "decompress_view without a plan");
+    if (kind == DEVICE) {
+      OK(fz_plan_preload(plan, workspace, stream));
+      OK(fz_plan_preload(decoder, decoding, stream));
+      GIVES(FZ_INVALID_ARGUMENT, fz_compress_view_async(plan, workspace, &view, scratch, sizeof inside - 1, there, sizeof inside * 2, out, stream));
+      GIVES(FZ_INVALID_ARGUMENT, fz_compress_view_async(plan, workspace, &view, there, sizeof inside, there, sizeof inside * 2, out, stream));
+      CU(cuStreamBeginCapture_v2(stream, 0));
+      OK(fz_compress_view_async(plan, workspace, &view, scratch, sizeof inside, there, sizeof inside * 2, &out[0], stream));
+      OK(fz_decompress_view_async(decoder, decoding, there, sizeof inside * 2, &view, scratch, sizeof inside, &out[1], stream));
+      CU(cuStreamEndCapture(stream, &graph));
+      CU(cuGraphInstantiateWithFlags(&executable, graph, 0));
+      put(DEVICE, memory, grid, sizeof grid);
+      CU(cuGraphLaunch(executable, stream));
+      CU(cuStreamSynchronize(stream));
+      CHECK(read_result(DEVICE, result).status == FZ_OK && read_result(DEVICE, result + sizeof(fz_result)).bytes == sizeof inside);
+      get(DEVICE, got, memory, sizeof grid);
+      is_inside(got, back, "a graph");
+      put(DEVICE, memory, grid, sizeof grid);
+      put(DEVICE, there, "nonsense", 8);
+      OK(fz_decompress_view_async(decoder, decoding, there, sizeof inside * 2, &view, scratch, sizeof inside, &out[1], stream));
+      CU(cuStreamSynchronize(stream));
+      CHECK(read_result(DEVICE, result + sizeof(fz_result)).status == FZ_NOT_A_CONTAINER);
+      get(DEVICE, got, memory, sizeof grid);
+      is_inside(got, inside, "nonsense");
+      CU(cuGraphExecDestroy(executable));
+      CU(cuGraphDestroy(graph));
+    }
+    drop((enum kind)kind, memory);
+  }
+  fz_workspace_free(decoding);
+  fz_workspace_free(workspace);
+  fz_plan_free(decoder);
+  fz_plan_free(plan);
+  fz_pipeline_free(pipeline);
+  drop(DEVICE, result);
+  drop(DEVICE, there);
+  drop(DEVICE, scratch);
+  drop(HOST, copy);
+  drop(HOST, made);
+}
+
 /* ---- ends */
 
 /* A workspace outlives the context that its memory was in, and serves the next one. */
@@ -605,6 +702,7 @@ static void with_device(void) {
   asynchronous((stream_t)(uintptr_t)2, DEVICE, 1); /* per thread */
   too_small(stream);
   graphs(stream);
+  views(stream);
   CU(cuStreamDestroy_v2(stream));
   contexts();
   forks();

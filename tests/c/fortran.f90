@@ -366,7 +366,8 @@ contains
     type(fz_device_t) :: device
     type(c_ptr) :: pipeline = c_null_ptr, plan = c_null_ptr, decoder = c_null_ptr, workspace = c_null_ptr
     type(fz_result_t), target :: outcome
-    integer(c_int8_t), target :: a(100), b(100)
+    integer(c_int8_t), target :: a(100), b(100), grid(200)
+    type(fz_view_t) :: view
     integer(c_int32_t) :: count, status
     device%struct_bytes = int(c_sizeof(device), c_int32_t)
     status = fz_device_count(count)
@@ -383,10 +384,20 @@ contains
     call gives(FZ_NO_DEVICE, fz_plan_preload(plan, workspace, c_null_ptr), "preload")
     call gives(FZ_NO_DEVICE, fz_compress_async(plan, workspace, c_loc(a), 100_c_int64_t, c_loc(b), 100_c_int64_t, &
       c_loc(outcome), c_null_ptr), "compress_async")
+    view%struct_bytes = int(c_sizeof(view), c_int32_t)
+    view%dtype = FZ_I8
+    view%ndim = 1
+    view%origin = c_loc(grid)
+    view%dims(1) = 100
+    view%strides(1) = 2
+    call gives(FZ_NO_DEVICE, fz_compress_view_async(plan, workspace, view, c_loc(a), 100_c_int64_t, c_loc(b), 100_c_int64_t, &
+      c_loc(outcome), c_null_ptr), "compress_view_async")
     call fz_workspace_free(workspace)
     call ok(fz_workspace_new(decoder, workspace), "workspace")
     call gives(FZ_NO_DEVICE, fz_decompress_async(decoder, workspace, c_loc(b), 100_c_int64_t, c_loc(a), 100_c_int64_t, &
       c_loc(outcome), c_null_ptr), "decompress_async")
+    call gives(FZ_NO_DEVICE, fz_decompress_view_async(decoder, workspace, c_loc(b), 100_c_int64_t, view, c_loc(a), &
+      100_c_int64_t, c_loc(outcome), c_null_ptr), "decompress_view_async")
     call fz_workspace_free(workspace)
     call fz_plan_free(decoder)
     call fz_plan_free(plan)

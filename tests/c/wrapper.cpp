@@ -300,6 +300,10 @@ void devices() {
   const auto decoder = good(plan.decoder());
   auto other = good(decoder.make_workspace());
   CHECK(status_of([&] { return fzgm::decompress_async(decoder, other, dst, src, nullptr, nullptr); }) == FZ_NO_DEVICE);
+  std::vector<std::uint8_t> grid(200), scratch(100);
+  const fzgm::view view(grid.data(), {100}, {2});
+  CHECK(status_of([&] { return fzgm::compress_view_async(plan, ws, view, scratch, dst, nullptr, nullptr); }) == FZ_NO_DEVICE);
+  CHECK(status_of([&] { return fzgm::decompress_view_async(decoder, other, dst, view, scratch, nullptr, nullptr); }) == FZ_NO_DEVICE);
 }
 
 } // namespace

@@ -50,5 +50,12 @@ fn every_call_answers_as_it_must() {
     assert!(total.len() > 40, "{} functions are called", total.len());
 }
 
-const GPU: &[&str] =
-    &["fz_device_count", "fz_device_info", "fz_plan_preload", "fz_compress_async", "fz_decompress_async"];
+const GPU: &[&str] = &[
+    "fz_device_count",
+    "fz_device_info",
+    "fz_plan_preload",
+    "fz_compress_async",
+    "fz_decompress_async",
+    "fz_compress_view_async",
+    "fz_decompress_view_async",
+];

@@ -3,8 +3,8 @@
 use crate::common::samples::Sample;
 use crate::walk::{Entry, Held, Home, Trial, World};
 use fzgm::{
-    Array, CallResult, DType, Decoder, DeviceSlice, Encoder, Options, Pipeline, Workspace, device_count,
-    device_info, info_at, pipeline_at,
+    Array, CallResult, DType, Decoder, DeviceSlice, Encoder, Options, Pipeline, StridedSlice, Workspace,
+    device_count, device_info, info_at, pipeline_at,
 };
 use std::sync::OnceLock;
 
@@ -35,6 +35,8 @@ pub(crate) fn all(once: bool) -> Vec<Row> {
             row("a container in device memory", look, Home::ALL),
             row("a workspace of another plan", another_plan, &[Home::Own]),
             row("calls without preload", unprepared, &[Home::Own]),
+            row("strided arrays on the device", strided, &[Home::None]),
+            row("strided arrays on a stream", strided_async, &[Home::None]),
             // Other entry points cover most of its driver calls.
             Row { share: 13, ..row("large copies", large, &[Home::Own]) },
         ]);
@@ -213,6 +215,64 @@ fn unprepared(t: &mut Trial<'_>) -> Option<()> {
     passed(t, &results[1], world.restored.len());
     is(&dst, &world.plain);
     is(&back, &world.restored);
+    Some(())
+}
+
+/// Every second element of a block that is twice as long as the array.
+fn view(block: &Held, array: &Array) -> StridedSlice {
+    StridedSlice::new(array, whole(block).address, &[2]).unwrap()
+}
+
+/// A block with the elements of the array at the places of [`view`].
+fn spread(t: &Trial<'_>, array: &Array, bytes: &[u8]) -> Held {
+    t.block(&spread_bytes(array, bytes))
+}
+
+fn spread_bytes(array: &Array, bytes: &[u8]) -> Vec<u8> {
+    let width = array.dtype().bytes() as usize;
+    bytes.chunks(width).flat_map(|element| [element, &[0x5a; 8][..width]].concat()).collect()
+}
+
+fn strided(t: &mut Trial<'_>) -> Option<()> {
+    let world = t.world;
+    let (encoder, mut ws) = encoder(t, &Options::default())?;
+    let src = spread(t, &world.array, &world.src);
+    let container = t.block(&vec![0; encoder.max_compressed_bytes() as usize]);
+    let from = view(&src, &world.array);
+    let n = t.call(true, || unsafe { encoder.compress_view_at(&mut ws, &from, whole(&container)) })?;
+    assert_eq!(n, world.summed.len());
+    is(&container, &world.summed);
+    let decoder = t.call(true, || encoder.decoder())?;
+    let mut ws = t.call(true, || decoder.workspace())?;
+    let made = container.slice(0, n);
+    t.call(true, || unsafe { decoder.decompress_view_at(&mut ws, made, &from) })?;
+    is(&src, &spread_bytes(&world.array, &world.restored));
+    let once = |made| unsafe { Decoder::decompress_view_once_at(made, &from, &Options::default()) };
+    t.call(true, || once(made))?;
+    is(&src, &spread_bytes(&world.array, &world.restored));
+    Some(())
+}
+
+fn strided_async(t: &mut Trial<'_>) -> Option<()> {
+    let (world, stream) = (t.world, t.stream());
+    let (encoder, mut ws) = encoder(t, &world.on_gpu())?;
+    let decoder = t.call(true, || encoder.decoder())?;
+    let mut decoding = t.call(true, || decoder.workspace())?;
+    t.call(true, || encoder.preload(&mut ws, stream))?;
+    t.call(true, || decoder.preload(&mut decoding, stream))?;
+    let (src, scratch) = (spread(t, &world.array, &world.src), t.block(&vec![0; world.src.len()]));
+    let container = t.block(&vec![0; encoder.max_compressed_bytes() as usize]);
+    let results = [t.block(&[0; 24]), t.block(&[0; 24])];
+    let [first, second] = [whole(&results[0]).address, whole(&results[1]).address];
+    let (grid, packed, made) = (view(&src, &world.array), whole(&scratch), whole(&container));
+    t.call(false, || unsafe { encoder.compress_view_async(&mut ws, &grid, packed, made, first, stream) })?;
+    t.call(false, || unsafe {
+        decoder.decompress_view_async(&mut decoding, made, &grid, packed, second, stream)
+    })?;
+    passed(t, &results[0], world.plain.len());
+    passed(t, &results[1], world.restored.len());
+    is(&container, &world.plain);
+    is(&src, &spread_bytes(&world.array, &world.restored));
     Some(())
 }
 

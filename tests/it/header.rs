@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// In the order of the header.
-const SOURCES: [&str; 19] = [
+const SOURCES: [&str; 20] = [
     "status",
     "about",
     "pipeline",
@@ -22,6 +22,7 @@ const SOURCES: [&str; 19] = [
     "simple",
     "choose",
     "device",
+    "view_async",
     "batch",
     "batch_async",
     "info",

@@ -1,7 +1,7 @@
 //! The calls of encoders and decoders that take addresses instead of slices.
 #![allow(unsafe_code)]
 
-use super::{CallResult, DeviceSlice, Memory, context_of, gpu_of};
+use super::{CallResult, DeviceSlice, Elements, Memory, context_of, gpu_of};
 use crate::base::environment::in_default_environment;
 use crate::base::error::{Error, Result};
 use crate::base::parallel::Parallel;
@@ -85,7 +85,7 @@ impl Encoder {
                 Some(index) => {
                     // SAFETY: the caller's promise.
                     let (src, dst) = unsafe { (src.memory()?, dst.memory_mut()?) };
-                    self.compress_on(index, ws, src, dst)
+                    self.compress_on(index, ws, Elements::Packed(src), dst)
                 }
             }
         })
@@ -96,7 +96,7 @@ impl Encoder {
         &self,
         index: u32,
         ws: &mut Workspace,
-        src: Memory<&[u8]>,
+        src: Elements<&[u8]>,
         mut dst: Memory<&mut [u8]>,
     ) -> Result<usize> {
         let context = Context::on(index)?;
@@ -105,8 +105,9 @@ impl Encoder {
             Memory::Device(slice) => Memory::Device(*slice),
         };
         let from = match &src {
-            Memory::Host(bytes) => Memory::Host(*bytes),
-            Memory::Device(slice) => Memory::Device(*slice),
+            Elements::Packed(Memory::Host(bytes)) => Elements::host(*bytes),
+            Elements::Packed(Memory::Device(slice)) => Elements::Packed(Memory::Device(*slice)),
+            Elements::Strided(view) => Elements::Strided(view.clone()),
         };
         let room = self.max_compressed_bytes();
         match self.gpu()?.compress(&context, ws, from, again, room, self.options.checksum) {
@@ -203,26 +204,41 @@ impl Decoder {
             };
             let dst = self.cut(dst)?;
             // SAFETY: the caller's promise.
-            let (from, to) = unsafe { (container.memory()?, dst.memory_mut()?) };
-            let context = Context::on(index)?;
-            if let Some(bytes) =
-                self.gpu()?.decompress_there(&context, ws, from, to, self.options.checksum)?
-            {
-                return Ok(bytes);
-            }
-            // SAFETY: the caller's promise.
-            let bytes = &*unsafe { container.on_host() }?;
-            let header = format::read(bytes)?;
-            // SAFETY: the caller's promise.
-            let (container, dst) = unsafe { (container.memory()?, dst.memory_mut()?) };
-            match self.serving(&header, true)? {
-                None => self.decompress_read(index, ws, (&header, bytes), container, dst),
-                Some(stored) => {
-                    let ws = &mut Workspace::bare(self.options.threads)?;
-                    stored.decompress_read(index, ws, (&header, bytes), container, dst)
-                }
-            }
+            unsafe { self.decompress_into(index, ws, container, || Ok(Elements::Packed(dst.memory_mut()?))) }
         })
+    }
+
+    /// Decompresses on a device and waits. `dst` returns the destination, as often as it is called.
+    ///
+    /// # Safety
+    /// As for [`Encoder::compress_at`].
+    pub(super) unsafe fn decompress_into<'d>(
+        &self,
+        index: u32,
+        ws: &mut Workspace,
+        container: DeviceSlice,
+        dst: impl Fn() -> Result<Elements<&'d mut [u8]>>,
+    ) -> Result<usize> {
+        // SAFETY: the caller's promise.
+        let from = unsafe { container.memory() }?;
+        let context = Context::on(index)?;
+        if let Some(bytes) =
+            self.gpu()?.decompress_there(&context, ws, from, dst()?, self.options.checksum)?
+        {
+            return Ok(bytes);
+        }
+        // SAFETY: the caller's promise.
+        let bytes = &*unsafe { container.on_host() }?;
+        let header = format::read(bytes)?;
+        // SAFETY: the caller's promise.
+        let container = unsafe { container.memory() }?;
+        match self.serving(&header, true)? {
+            None => self.decompress_read(index, ws, (&header, bytes), container, dst()?),
+            Some(stored) => {
+                let ws = &mut Workspace::bare(self.options.threads)?;
+                stored.decompress_read(index, ws, (&header, bytes), container, dst()?)
+            }
+        }
     }
 
     /// Decompresses memory of any kind in one call, in memory of its own, and waits. The container is read once.
@@ -265,7 +281,7 @@ impl Decoder {
         ws: &mut Workspace,
         (header, bytes): (&Header, &[u8]),
         container: Memory<&[u8]>,
-        dst: Memory<&mut [u8]>,
+        dst: Elements<&mut [u8]>,
     ) -> Result<usize> {
         if self.options.checksum {
             header.verify(bytes, Parallel(ws.threads.pool()))?;
@@ -279,7 +295,7 @@ impl Decoder {
         ws: &mut Workspace,
         header: &Header,
         container: Memory<&[u8]>,
-        dst: Memory<&mut [u8]>,
+        dst: Elements<&mut [u8]>,
     ) -> Result<usize> {
         let gpu = self.gpu()?;
         let lengths = Decoder::lengths(&gpu.prepared.plan, header)?;

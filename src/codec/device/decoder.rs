@@ -1,14 +1,15 @@
 //! Decompression on a GPU.
 
 use super::encoder::Forms;
+use super::prepared::Delivery;
 use super::prepared::{self, Prepared};
-use super::{DeviceSlice, GpuEncoder, Memory};
+use super::{DeviceSlice, Elements, GpuEncoder, Memory};
 use crate::base::error::{Error, Result, Status};
 use crate::base::parallel::Parallel;
 use crate::codec::Options;
 use crate::codec::encoder::bind_stored;
 use crate::format::{Form, Header, Template, image};
-use crate::gpu::abi::ContainerArgs;
+use crate::gpu::abi::{ContainerArgs, STATUS_AT};
 use crate::gpu::{Context, OwnStream, PinnedStaging, Stream};
 use crate::ir::stage::Rules;
 use crate::ir::value::Place;
@@ -119,7 +120,7 @@ impl GpuDecoder {
         header: &Header,
         lengths: &[u64],
         container: Memory<&[u8]>,
-        dst: Memory<&mut [u8]>,
+        dst: Elements<&mut [u8]>,
     ) -> Result<usize> {
         self.prepared.ready(context, ws)?;
         let stream = OwnStream::new(context)?;
@@ -134,7 +135,7 @@ impl GpuDecoder {
             s,
             Parallel(ws.threads.pool()),
         )?;
-        let (slice, host) = prepared::restored_to(context, &mut memory.array, dst, bytes)?;
+        let (slice, rest) = prepared::restored_to(context, &mut memory.array, dst, bytes)?;
         let result = prepared::result(context, &mut memory.result)?.address();
         let memory = prepared::memory(&ws.gpu)?;
         let run = self.prepared.run(context, &memory.block, s, (slice.span(), container.span()), 0);
@@ -147,7 +148,7 @@ impl GpuDecoder {
         run.seal(&args)?;
         s.synchronize(context)?;
         prepared::outcome(ws)?.of(&self.prepared.plan, slice.bytes)?;
-        deliver(context, ws, host, slice, s)
+        deliver(context, ws, rest, slice, s)
     }
 
     /// Decompresses a container whose header the device reads, and waits. `None`: only the host can read this
@@ -157,7 +158,7 @@ impl GpuDecoder {
         context: &Context,
         ws: &mut Workspace,
         container: Memory<&[u8]>,
-        dst: Memory<&mut [u8]>,
+        dst: Elements<&mut [u8]>,
         checksum: bool,
     ) -> Result<Option<usize>> {
         if !self.reads_headers {
@@ -176,7 +177,7 @@ impl GpuDecoder {
             Parallel(ws.threads.pool()),
         )?;
         let bytes = self.prepared.plan.bound.array.bytes();
-        let (slice, host) = prepared::restored_to(context, &mut memory.array, dst, bytes)?;
+        let (slice, rest) = prepared::restored_to(context, &mut memory.array, dst, bytes)?;
         let result = prepared::result(context, &mut memory.result)?.address();
         let args = ContainerArgs { result, verify: checksum.into(), whole: 1, ..ContainerArgs::default() };
         self.put(context, ws, (container, slice), s, args)?;
@@ -184,7 +185,7 @@ impl GpuDecoder {
         if prepared::outcome(ws)?.status != Status::Ok as i32 {
             return Ok(None);
         }
-        deliver(context, ws, host, slice, s).map(Some)
+        deliver(context, ws, rest, slice, s).map(Some)
     }
 
     /// Puts lengths, segment places and metadata where `fz_open` puts them in asynchronous calls.
@@ -215,27 +216,36 @@ impl GpuDecoder {
     }
 }
 
-/// Copies a restored array to the host if that is where it belongs.
+/// Copies a restored array to its destination if the device has restored it elsewhere, and waits.
 fn deliver(
     context: &Context,
     ws: &mut Workspace,
-    host: Option<&mut [u8]>,
+    rest: Delivery<'_>,
     from: DeviceSlice,
     stream: Stream,
 ) -> Result<usize> {
     let bytes = from.bytes as usize;
-    if let Some(host) = host {
-        let to = host.get_mut(..bytes).ok_or(Error::Internal("a destination is shorter than was checked"))?;
-        let Workspace { gpu, threads, .. } = ws;
-        let memory = prepared::memory_mut(gpu)?;
-        PinnedStaging::download(
-            context,
-            &mut memory.pinned_staging,
-            to,
-            from.address,
-            stream,
-            Parallel(threads.pool()),
-        )?;
+    let Workspace { gpu, threads, .. } = ws;
+    let memory = prepared::memory_mut(gpu)?;
+    match rest {
+        Delivery::Done => {}
+        Delivery::Host(host) => {
+            let to =
+                host.get_mut(..bytes).ok_or(Error::Internal("a destination is shorter than was checked"))?;
+            PinnedStaging::download(
+                context,
+                &mut memory.pinned_staging,
+                to,
+                from.address,
+                stream,
+                Parallel(threads.pool()),
+            )?;
+        }
+        Delivery::Strided(view) => {
+            let status = memory.block.address() + STATUS_AT;
+            view.unpack(context, from.address, stream, status, false)?;
+            stream.synchronize(context)?;
+        }
     }
     Ok(bytes)
 }

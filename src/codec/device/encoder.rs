@@ -1,7 +1,7 @@
 //! Compression on a GPU.
 
 use super::prepared::{self, Prepared};
-use super::{DeviceSlice, Memory};
+use super::{DeviceSlice, Elements, Memory};
 use crate::base::error::{Error, Result, Status};
 use crate::base::parallel::Parallel;
 use crate::codec::Container;
@@ -188,7 +188,7 @@ impl GpuEncoder {
         &self,
         context: &Context,
         ws: &mut Workspace,
-        src: Memory<&[u8]>,
+        src: Elements<&[u8]>,
         dst: Memory<&mut [u8]>,
         room: u64,
         checksum: bool,
@@ -197,14 +197,7 @@ impl GpuEncoder {
         let stream = OwnStream::new(context)?;
         let s = stream.borrow();
         let memory = prepared::memory_mut(&mut ws.gpu)?;
-        let src = prepared::on_device(
-            context,
-            &mut memory.array,
-            &mut memory.pinned_staging,
-            src,
-            s,
-            Parallel(ws.threads.pool()),
-        )?;
+        let src = prepared::packed_on_device(context, memory, src, s, Parallel(ws.threads.pool()))?;
         let (slice, mut host) = match dst {
             Memory::Device(slice) => (slice, None),
             Memory::Host(bytes) => {

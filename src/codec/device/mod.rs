@@ -8,6 +8,7 @@ mod decoder;
 mod encoder;
 mod part;
 mod prepared;
+mod view;
 
 pub use access::copy_to_host;
 pub use batch::BatchAddresses;
@@ -17,6 +18,7 @@ pub use calls::{info_at, pipeline_at};
 pub(super) use decoder::GpuDecoder;
 pub(super) use encoder::{GpuEncoder, LazyEncoder};
 pub use part::{decompress_preview_at, decompress_region_at};
+pub use view::StridedSlice;
 
 use crate::base::error::{Error, Fault, Result, Status};
 use crate::gpu::{Context, Home, Stream, home};
@@ -100,6 +102,21 @@ pub(super) enum Memory<H> {
     Host(H),
     /// Where the device reaches it.
     Device(DeviceSlice),
+}
+
+/// Where the elements of the array of a blocking call are.
+pub(super) enum Elements<H> {
+    /// Without gaps.
+    Packed(Memory<H>),
+    /// Where the device reaches them, with gaps.
+    Strided(StridedSlice),
+}
+
+impl<H> Elements<H> {
+    /// Bytes on the host.
+    pub(super) fn host(bytes: H) -> Self {
+        Elements::Packed(Memory::Host(bytes))
+    }
 }
 
 /// The GPU that a blocking call runs on; `None`: the CPU runs it.

@@ -1,6 +1,6 @@
 //! A plan for a GPU with its tables, and the memory that both take.
 
-use super::{CallResult, DeviceSlice, Memory};
+use super::{CallResult, DeviceSlice, Elements, Memory, StridedSlice};
 use crate::base::error::{Error, Result};
 use crate::base::parallel::Parallel;
 use crate::format::Tables;
@@ -139,6 +139,27 @@ pub(super) fn on_device(
     Ok(DeviceSlice { address, bytes })
 }
 
+/// The array of a blocking call without gaps in device memory: itself, or its copy in staging memory.
+pub(super) fn packed_on_device(
+    context: &Context,
+    memory: &mut GpuMemory,
+    from: Elements<&[u8]>,
+    stream: Stream,
+    threads: Parallel<'_>,
+) -> Result<DeviceSlice> {
+    match from {
+        Elements::Packed(from) => {
+            on_device(context, &mut memory.array, &mut memory.pinned_staging, from, stream, threads)
+        }
+        Elements::Strided(view) => {
+            let bytes = view.array().bytes();
+            let address = staging(context, &mut memory.array, bytes)?.address();
+            view.pack(context, address, stream)?;
+            Ok(DeviceSlice { address, bytes })
+        }
+    }
+}
+
 /// A place for the result of a blocking call.
 pub(super) fn result<'m>(context: &Context, kept: &'m mut Option<Pinned>) -> Result<&'m Pinned> {
     match kept {
@@ -154,19 +175,28 @@ pub(super) fn outcome(ws: &Workspace) -> Result<CallResult> {
     Ok(bytemuck::pod_read_unaligned(&bytes[..size_of::<CallResult>()]))
 }
 
-/// The address to which the device writes an array: the destination itself, or staging memory for a
-/// destination on the host.
+/// The destination of an array that the device restores in staging memory.
+pub(super) enum Delivery<'h> {
+    /// The device restores the array in its place.
+    Done,
+    Host(&'h mut [u8]),
+    Strided(StridedSlice),
+}
+
+/// The address to which the device writes an array: the destination itself, or staging memory.
 pub(super) fn restored_to<'h>(
     context: &Context,
     kept: &mut Option<DeviceMemory>,
-    dst: Memory<&'h mut [u8]>,
+    dst: Elements<&'h mut [u8]>,
     bytes: u64,
-) -> Result<(DeviceSlice, Option<&'h mut [u8]>)> {
-    Ok(match dst {
-        Memory::Device(slice) => (DeviceSlice { bytes, ..slice }, None),
-        Memory::Host(host) => {
-            let address = staging(context, kept, bytes)?.address();
-            (DeviceSlice { address, bytes }, Some(host))
+) -> Result<(DeviceSlice, Delivery<'h>)> {
+    let rest = match dst {
+        Elements::Packed(Memory::Device(slice)) => {
+            return Ok((DeviceSlice { bytes, ..slice }, Delivery::Done));
         }
-    })
+        Elements::Packed(Memory::Host(host)) => Delivery::Host(host),
+        Elements::Strided(view) => Delivery::Strided(view),
+    };
+    let address = staging(context, kept, bytes)?.address();
+    Ok((DeviceSlice { address, bytes }, rest))
 }

@@ -3,7 +3,7 @@
 use super::Grouping;
 use super::batch::NOT_BATCHED;
 use crate::base::error::Result;
-use crate::gpu::{Context, batched, function};
+use crate::gpu::{Context, ViewArgs, batched, function};
 use crate::ir::step::Step;
 use crate::plan::{Direction, Plan};
 
@@ -16,14 +16,17 @@ pub(super) fn steps_of(plan: &Plan, rows: bool) -> impl Iterator<Item = &'static
     plan.steps.iter().flat_map(of)
 }
 
-/// Looks up every function that a run of the plan launches, so that none is loaded during a call. `batch`: for the arrays of a
-/// batch.
+/// Looks up every function that a run of the plan launches, so that none is loaded during a call: for the arrays of a batch, or for one
+/// array, which may be strided.
 pub(crate) fn preload(context: &Context, plan: &Plan, batch: Option<Grouping>) -> Result<()> {
     let container_kernels = match (plan.direction, batch) {
         (Direction::Encode, Some(Grouping::OneByOne)) => &["fz_admit", "fz_seal", "fz_sum"][..],
         (Direction::Encode, _) => &["fz_seal", "fz_sum"],
         (Direction::Decode, _) => &["fz_open", "fz_load", "fz_close"],
     };
+    if batch.is_none() {
+        function(context, ViewArgs::entry(plan.direction == Direction::Encode))?;
+    }
     let rows = batch == Some(Grouping::Rows);
     let load = |name, version: bool| {
         let name = if version { batched(name).ok_or(NOT_BATCHED)? } else { name };

@@ -153,7 +153,8 @@ impl World {
     /// There is no GPU here, and every call for one reports it, or another error of the call.
     pub(super) fn devices(&mut self, source: &mut Source) {
         let mut wrong = vec![NO_DEVICE];
-        match source.below(5) {
+        match source.below(7) {
+            5 | 6 => self.device_views(source),
             0 => {
                 let place = Place::or(source.mistake(2), &mut wrong);
                 let status = unsafe { fz_device_count(place.pointer()) };

@@ -86,6 +86,36 @@ impl Grid {
 }
 
 impl World {
+    /// Asynchronous calls without a GPU: each reports that there is none, or another error of the call.
+    pub(super) fn device_views(&mut self, source: &mut Source) {
+        let Some(p) = one(&self.plans, source) else { return };
+        let (plan, id) = (self.plans[p].handle.cast_const(), self.plans[p].id);
+        // A plan of the other direction, an array of another type or length, scratch memory that is too small.
+        let mut wrong = vec![NO_DEVICE, NULL, ARGUMENT, MISMATCH, UNSUPPORTED];
+        let space = self.space_for(Some(id), source, &mut wrong);
+        let dtype = fzgm::DType::ALL[source.below(fzgm::DType::ALL.len())];
+        let mut grid = Grid::new(dtype, &[1 + source.below(9) as u64], source);
+        let view = grid.pointer(source.mistake(4), &mut wrong);
+        let (mut other, mut scratch) = ([0u64; 8], [0u64; 8]);
+        let (at, to, bytes) = (other.as_mut_ptr().cast(), scratch.as_mut_ptr().cast(), 64);
+        let (result, stream) = (ptr::null_mut(), ptr::null_mut());
+        let (function, status) = unsafe {
+            match source.below(2) {
+                0 => (
+                    "fz_compress_view_async",
+                    fz_compress_view_async(plan, space.handle, view, to, bytes, at, bytes, result, stream),
+                ),
+                _ => (
+                    "fz_decompress_view_async",
+                    fz_decompress_view_async(plan, space.handle, at, bytes, view, to, bytes, result, stream),
+                ),
+            }
+        };
+        self.judge.call(function, status, &wrong, &[]);
+        assert!(other == [0; 8] && scratch == [0; 8], "a call without a GPU writes something");
+        grid.take();
+    }
+
     pub(super) fn views(&mut self, source: &mut Source) {
         let Some(c) = one(&self.containers, source) else { return };
         let container = self.containers[c].clone();

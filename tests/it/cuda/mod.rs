@@ -25,6 +25,7 @@ mod rel;
 mod reuse;
 mod room;
 mod streams;
+mod views;
 
 /// Leaves a test that needs a device, with a message.
 macro_rules! need_gpu {
