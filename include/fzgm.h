@@ -215,10 +215,10 @@
  *   - Graphs. After fz_plan_preload() or fz_batch_preload(), calls can be captured into a graph, on
  *     every stream except the legacy stream. Each launch compresses the contents that `src` has
  *     when the work executes on the device. The input, `dst`, `scratch`, `*result`, and the
- *     workspace must remain valid until the last launch completes. Two launches, or a launch and a call, must not
- *     use the workspace at the same time. A launch does not use the plan. After any status in
- *     `*result`, you may launch the graph again. docs/cuda.md of the sources has all rules of
- *     graphs.
+ *     workspace must remain valid until the last launch completes. Two launches, or a launch and a
+ *     call, must not use the workspace at the same time. A launch does not use the plan. After any
+ *     status in `*result`, you may launch the graph again. docs/cuda.md of the sources has all
+ *     rules of graphs.
  *   - Failures. If the function returns a failure other than FZ_DEVICE, no work is enqueued. If the
  *     function returns FZ_DEVICE, a part of the work may be enqueued. Failures that depend on the
  *     data are reported in `*result`.
@@ -732,8 +732,8 @@ typedef struct {
 
 /**
  * A strided array in host or device memory: the address of its first element, and the distance
- * between neighbors in each dimension. Memory between the elements, such as ghost cells around the interior
- * of a grid, does not belong to the array: it is neither compressed nor written.
+ * between neighbors in each dimension. Memory between the elements, such as ghost cells around the
+ * interior of a grid, does not belong to the array: it is neither compressed nor written.
  *
  * Initialize the structure with FZ_INIT(). Element (x, y, z) is
  * `x * strides[0] + y * strides[1] + z * strides[2]` elements after `origin`. For the interior of a

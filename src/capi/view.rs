@@ -13,8 +13,8 @@ use super::workspace::fz_workspace;
 use crate::{Array, DType, Decoder, DeviceSlice, Options, StridedSlice};
 
 /// A strided array in host or device memory: the address of its first element, and the distance
-/// between neighbors in each dimension. Memory between the elements, such as ghost cells around the interior
-/// of a grid, does not belong to the array: it is neither compressed nor written.
+/// between neighbors in each dimension. Memory between the elements, such as ghost cells around the
+/// interior of a grid, does not belong to the array: it is neither compressed nor written.
 ///
 /// Initialize the structure with FZ_INIT(). Element (x, y, z) is
 /// `x * strides[0] + y * strides[1] + z * strides[2]` elements after `origin`. For the interior of a

@@ -516,85 +516,116 @@ static void is_inside(const float *grid, const float *inside, const char *what) 
   }
 }
 
-/* The interior of a grid in memory of every kind, and on a stream, without waiting and in a graph. */
-static void views(stream_t stream) {
-  static float grid[CELLS], got[CELLS], inside[INSIDE], back[INSIDE];
+/* A grid with a ghost cell on each side, the view of its interior, and the container of the packed interior. */
+struct strided {
+  float grid[CELLS], inside[INSIDE], back[INSIDE], got[CELLS];
+  unsigned char made[2 * INSIDE * sizeof(float)];
+  uint64_t made_bytes;
+  fz_view view;
+  fz_plan *plan, *decoder;
+  fz_workspace *workspace, *decoding;
+};
+
+static struct strided *strided_new(void) {
+  struct strided *s = (struct strided *)calloc(1, sizeof *s);
   const uint64_t shape[2] = {NX, NY};
   fz_pipeline *pipeline = pfpl_noa(1e-3);
-  fz_plan *plan = plan_of(pipeline, shape, 2, NULL), *decoder = decoder_of(plan);
-  fz_workspace *workspace = workspace_of(plan), *decoding = workspace_of(decoder);
-  unsigned char *made = take(HOST, sizeof inside * 2), *copy = take(HOST, sizeof inside * 2);
-  unsigned char *scratch = take(DEVICE, sizeof inside), *there = take(DEVICE, sizeof inside * 2), *result = take(DEVICE, 2 * sizeof(fz_result));
+  uint64_t bytes = 0;
+  int i;
+  CHECK(s != NULL);
+  s->plan = plan_of(pipeline, shape, 2, NULL), s->decoder = decoder_of(s->plan);
+  s->workspace = workspace_of(s->plan), s->decoding = workspace_of(s->decoder);
+  fill(s->inside, INSIDE);
+  for (i = 0; i < CELLS; i++) s->grid[i] = 9.0f;
+  for (i = 0; i < INSIDE; i++) s->grid[(i / NX + 1) * ROW + i % NX + 1] = s->inside[i];
+  OK(fz_compress(s->plan, s->workspace, s->inside, sizeof s->inside, s->made, sizeof s->made, &s->made_bytes));
+  OK(fz_decompress(s->decoder, s->decoding, s->made, s->made_bytes, s->back, sizeof s->back, &bytes));
+  FZ_INIT(s->view);
+  s->view.dtype = FZ_F32;
+  s->view.ndim = 2;
+  s->view.dims[0] = NX, s->view.dims[1] = NY;
+  s->view.strides[0] = 1, s->view.strides[1] = ROW;
+  fz_pipeline_free(pipeline);
+  return s;
+}
+
+static void strided_free(struct strided *s) {
+  fz_workspace_free(s->decoding);
+  fz_workspace_free(s->workspace);
+  fz_plan_free(s->decoder);
+  fz_plan_free(s->plan);
+  free(s);
+}
+
+/* Blocking calls, with memory of every kind. */
+static void views(void) {
+  struct strided *s = strided_new();
+  unsigned char *copy = take(HOST, sizeof s->made);
+  uint64_t bytes = 0;
+  int k;
+  for (k = 0; k < KINDS; k++) {
+    const enum kind kind = (enum kind)k;
+    unsigned char *memory = take(kind, sizeof s->grid);
+    s->view.origin = memory + (ROW + 1) * sizeof(float);
+    put(kind, memory, s->grid, sizeof s->grid);
+    OK(fz_compress_view(s->plan, s->workspace, &s->view, copy, sizeof s->made, &bytes));
+    CHECK(bytes == s->made_bytes && memcmp(copy, s->made, (size_t)bytes) == 0);
+    OK(fz_decompress_view(s->decoder, s->decoding, s->made, s->made_bytes, &s->view, &bytes));
+    get(kind, s->got, memory, sizeof s->grid);
+    is_inside(s->got, s->back, "decompress_view");
+    put(kind, memory, s->grid, sizeof s->grid);
+    copy[s->made_bytes - 1] ^= 1;
+    GIVES(FZ_CHECKSUM, fz_decompress_view(NULL, NULL, copy, s->made_bytes, &s->view, &bytes));
+    get(kind, s->got, memory, sizeof s->grid);
+    is_inside(s->got, s->inside, "a damaged container");
+    OK(fz_decompress_view(NULL, NULL, s->made, s->made_bytes, &s->view, &bytes));
+    get(kind, s->got, memory, sizeof s->grid);
+    is_inside(s->got, s->back, "decompress_view without a plan");
+    drop(kind, memory);
+  }
+  drop(HOST, copy);
+  strided_free(s);
+}
+
+/* On a stream: both directions in a graph, and a damaged container. */
+static void views_on_a_stream(stream_t stream) {
+  struct strided *s = strided_new();
+  const uint64_t room = sizeof s->made, packed = sizeof s->inside;
+  unsigned char *memory = take(DEVICE, sizeof s->grid), *scratch = take(DEVICE, sizeof s->inside), *there = take(DEVICE, sizeof s->made);
+  unsigned char *result = take(DEVICE, 2 * sizeof(fz_result));
   fz_result *out = (fz_result *)(void *)result;
   graph_t graph = NULL;
   executable_t executable = NULL;
-  uint64_t made_bytes = 0, bytes = 0;
-  fz_view view;
-  int i, kind;
-  fill(inside, INSIDE);
-  for (i = 0; i < CELLS; i++) grid[i] = 9.0f;
-  for (i = 0; i < INSIDE; i++) grid[(i / NX + 1) * ROW + i % NX + 1] = inside[i];
-  OK(fz_compress(plan, workspace, inside, sizeof inside, made, sizeof inside * 2, &made_bytes));
-  OK(fz_decompress(decoder, decoding, made, made_bytes, back, sizeof back, &bytes));
-  FZ_INIT(view);
-  view.dtype = FZ_F32;
-  view.ndim = 2;
-  view.dims[0] = NX, view.dims[1] = NY;
-  view.strides[0] = 1, view.strides[1] = ROW;
-  for (kind = 0; kind < KINDS; kind++) {
-    unsigned char *memory = take((enum kind)kind, sizeof grid);
-    view.origin = memory + (ROW + 1) * sizeof(float);
-    put((enum kind)kind, memory, grid, sizeof grid);
-    OK(fz_compress_view(plan, workspace, &view, copy, sizeof inside * 2, &bytes));
-    CHECK(bytes == made_bytes && memcmp(copy, made, (size_t)bytes) == 0);
-    OK(fz_decompress_view(decoder, decoding, made, made_bytes, &view, &bytes));
-    get((enum kind)kind, got, memory, sizeof grid);
-    is_inside(got, back, "decompress_view");
-    put((enum kind)kind, memory, grid, sizeof grid);
-    GIVES(FZ_CHECKSUM, (copy[made_bytes - 1] ^= 1, fz_decompress_view(NULL, NULL, copy, made_bytes, &view, &bytes)));
-    get((enum kind)kind, got, memory, sizeof grid);
-    is_inside(got, inside, "a damaged container");
-    OK(fz_decompress_view(NULL, NULL, made, made_bytes, &view, &bytes));
-    get((enum kind)kind, got, memory, sizeof grid);
-    is_inside(got, back, "decompress_view without a plan");
-    if (kind == DEVICE) {
-      OK(fz_plan_preload(plan, workspace, stream));
-      OK(fz_plan_preload(decoder, decoding, stream));
-      GIVES(FZ_INVALID_ARGUMENT, fz_compress_view_async(plan, workspace, &view, scratch, sizeof inside - 1, there, sizeof inside * 2, out, stream));
-      GIVES(FZ_INVALID_ARGUMENT, fz_compress_view_async(plan, workspace, &view, there, sizeof inside, there, sizeof inside * 2, out, stream));
-      CU(cuStreamBeginCapture_v2(stream, 0));
-      OK(fz_compress_view_async(plan, workspace, &view, scratch, sizeof inside, there, sizeof inside * 2, &out[0], stream));
-      OK(fz_decompress_view_async(decoder, decoding, there, sizeof inside * 2, &view, scratch, sizeof inside, &out[1], stream));
-      CU(cuStreamEndCapture(stream, &graph));
-      CU(cuGraphInstantiateWithFlags(&executable, graph, 0));
-      put(DEVICE, memory, grid, sizeof grid);
-      CU(cuGraphLaunch(executable, stream));
-      CU(cuStreamSynchronize(stream));
-      CHECK(read_result(DEVICE, result).status == FZ_OK && read_result(DEVICE, result + sizeof(fz_result)).bytes == sizeof inside);
-      get(DEVICE, got, memory, sizeof grid);
-      is_inside(got, back, "a graph");
-      put(DEVICE, memory, grid, sizeof grid);
-      put(DEVICE, there, "nonsense", 8);
-      OK(fz_decompress_view_async(decoder, decoding, there, sizeof inside * 2, &view, scratch, sizeof inside, &out[1], stream));
-      CU(cuStreamSynchronize(stream));
-      CHECK(read_result(DEVICE, result + sizeof(fz_result)).status == FZ_NOT_A_CONTAINER);
-      get(DEVICE, got, memory, sizeof grid);
-      is_inside(got, inside, "nonsense");
-      CU(cuGraphExecDestroy(executable));
-      CU(cuGraphDestroy(graph));
-    }
-    drop((enum kind)kind, memory);
-  }
-  fz_workspace_free(decoding);
-  fz_workspace_free(workspace);
-  fz_plan_free(decoder);
-  fz_plan_free(plan);
-  fz_pipeline_free(pipeline);
+  s->view.origin = memory + (ROW + 1) * sizeof(float);
+  OK(fz_plan_preload(s->plan, s->workspace, stream));
+  OK(fz_plan_preload(s->decoder, s->decoding, stream));
+  GIVES(FZ_INVALID_ARGUMENT, fz_compress_view_async(s->plan, s->workspace, &s->view, scratch, packed - 1, there, room, out, stream));
+  GIVES(FZ_INVALID_ARGUMENT, fz_compress_view_async(s->plan, s->workspace, &s->view, there, packed, there, room, out, stream));
+  CU(cuStreamBeginCapture_v2(stream, 0));
+  OK(fz_compress_view_async(s->plan, s->workspace, &s->view, scratch, packed, there, room, &out[0], stream));
+  OK(fz_decompress_view_async(s->decoder, s->decoding, there, room, &s->view, scratch, packed, &out[1], stream));
+  CU(cuStreamEndCapture(stream, &graph));
+  CU(cuGraphInstantiateWithFlags(&executable, graph, 0));
+  put(DEVICE, memory, s->grid, sizeof s->grid);
+  CU(cuGraphLaunch(executable, stream));
+  CU(cuStreamSynchronize(stream));
+  CHECK(read_result(DEVICE, result).status == FZ_OK && read_result(DEVICE, result + sizeof(fz_result)).bytes == packed);
+  get(DEVICE, s->got, memory, sizeof s->grid);
+  is_inside(s->got, s->back, "a graph");
+  put(DEVICE, memory, s->grid, sizeof s->grid);
+  put(DEVICE, there, "nonsense", 8);
+  OK(fz_decompress_view_async(s->decoder, s->decoding, there, room, &s->view, scratch, packed, &out[1], stream));
+  CU(cuStreamSynchronize(stream));
+  CHECK(read_result(DEVICE, result + sizeof(fz_result)).status == FZ_NOT_A_CONTAINER);
+  get(DEVICE, s->got, memory, sizeof s->grid);
+  is_inside(s->got, s->inside, "nonsense");
+  CU(cuGraphExecDestroy(executable));
+  CU(cuGraphDestroy(graph));
   drop(DEVICE, result);
   drop(DEVICE, there);
   drop(DEVICE, scratch);
-  drop(HOST, copy);
-  drop(HOST, made);
+  drop(DEVICE, memory);
+  strided_free(s);
 }
 
 /* ---- ends */
@@ -702,7 +733,8 @@ static void with_device(void) {
   asynchronous((stream_t)(uintptr_t)2, DEVICE, 1); /* per thread */
   too_small(stream);
   graphs(stream);
-  views(stream);
+  views();
+  views_on_a_stream(stream);
   CU(cuStreamDestroy_v2(stream));
   contexts();
   forks();
