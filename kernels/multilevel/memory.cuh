@@ -34,9 +34,11 @@ struct EncoderSet {
 };
 static_assert(sizeof(EncoderSet) == ENCODER_SET_BYTES, "as in Rust");
 
-// A table for a decoder: for each 16 slots the symbol of the first one, and for each symbol its `decoder_entry`.
+// A table for a decoder: for each 32 slots the symbol of the first one and the next symbol, and for each symbol its `decoder_entry`.
 struct DecoderTable {
-  uint8_t first[1 << (FREQUENCY_BITS - 4)];
+  // The first symbol, from bit 6 on the distance to the next one, and from bit 11 on the slot where it begins. If no other symbol begins
+  // or the distance is above 31, it is 0.
+  uint16_t units[1 << (FREQUENCY_BITS - 5)];
   uint32_t entries[SYMBOLS];
 };
 struct DecoderSet {

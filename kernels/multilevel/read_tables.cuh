@@ -6,6 +6,37 @@
 
 namespace fz {
 namespace multilevel {
+// Reads sets of tables from bits in shared memory, which 32 bits of 0 follow. The threads of a block read a number at every place, so
+// that the thread that reads a set only adds lengths.
+struct TableBits {
+  static constexpr uint32_t BAD = 255;
+  const uint32_t* words;
+  const uint8_t* numbers;
+  uint32_t place, end;
+  bool bad;
+  FZ_DEV uint32_t take(uint32_t n) {
+    bad |= place >= end;
+    const uint32_t i = bad ? 0 : place / 32;
+    const uint64_t two = (uint64_t)words[i + 1] << 32 | words[i];
+    const uint32_t value = (uint32_t)(two >> place % 32) & ((1u << n) - 1);
+    place += n;
+    return value;
+  }
+  FZ_DEV uint32_t number() {
+    const uint32_t v = place < end ? numbers[place] : BAD;
+    bad |= v == BAD;
+    place += v / 4 + 3;
+    return v;
+  }
+  FZ_DEV uint64_t at() const { return place; }
+  // The number at a place, or BAD, as `BitReader::number` reads it.
+  FZ_DEV static uint8_t number_at(const uint32_t* words, uint32_t place) {
+    const uint64_t two = (uint64_t)words[place / 32 + 1] << 32 | words[place / 32];
+    const uint32_t w = (uint32_t)(two >> place % 32), ones = (uint32_t)__ffs((int)~w) - 1;
+    return (uint8_t)(ones > 28 ? BAD : 4 * ones + (w >> (ones + 1) & 3));
+  }
+};
+
 // A set before its tables by slots are filled. First one thread reads the numbers of all entries, whose lengths in bits vary, and then
 // a warp computes the frequencies of a table.
 struct ReadSet {
@@ -14,7 +45,7 @@ struct ReadSet {
   uint8_t v[TABLES][SYMBOLS], entries[TABLES], rest[TABLES];
   uint32_t begins, tables;
   // One thread must call the function, which returns false if the bits are no set.
-  template <class Pairs> FZ_DEV bool read(BitReader<Pairs>& bits) {
+  template <class Bits> FZ_DEV bool read(Bits& bits) {
     begins = bits.take(CONTEXTS - 1);
     tables = __popc(begins) + 1;
     if (tables > TABLES) return false;
@@ -73,18 +104,21 @@ struct ReadSet {
         const uint32_t f = e.f[half], before = e.before[half], s = 32 * half + lane;
         set.of[k].entries[s] = decoder_entry(f, before, s < PATTERN ? raw_bits(s, 0) : LONG);
       }
-      fill_first(set.of[k], e);
+      fill_units(set.of[k], e);
     }
   }
-  // A warp finds the symbols of the units of 16 slots, symbol by symbol.
-  FZ_DEV static void fill_first(DecoderTable& table, const Entries& e) {
+  // A warp finds the symbols of the units of 32 slots, symbol by symbol.
+  FZ_DEV static void fill_units(DecoderTable& table, const Entries& e) {
     uint64_t some = (uint64_t)__ballot_sync(ALL, e.f[1] > 0) << 32 | __ballot_sync(ALL, e.f[0] > 0);
     uint32_t before = 0;
 #pragma unroll 1
-    for (; some; some &= some - 1) {
+    while (some) {
       const uint32_t s = __ffsll((long long)some) - 1;
+      some &= some - 1;
+      const uint32_t apart = some ? __ffsll((long long)some) - 1 - s : 0;
       const uint32_t low = __shfl_sync(ALL, e.before[0] + e.f[0], s % 32), high = __shfl_sync(ALL, e.before[1] + e.f[1], s % 32), end = s < 32 ? low : high;
-      for (uint32_t unit = (before + 15) / 16 + (threadIdx.x & 31); unit * 16 < end; unit += 32) table.first[unit] = (uint8_t)s;
+      for (uint32_t unit = (before + 31) / 32 + (threadIdx.x & 31); unit * 32 < end; unit += 32)
+        table.units[unit] = (uint16_t)(unit * 32 + 32 > end && apart < 32 ? s | apart << 6 | end % 32 << 11 : s);
       before = end;
     }
   }
