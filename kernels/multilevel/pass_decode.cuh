@@ -99,6 +99,13 @@ template <class T> FZ_DEV Predicted<T> expect(const Predictor<T>& of, Guess<T> g
   r.p = r.context == FILL2 ? b : of.finish(r.p);
   return r;
 }
+// The same for point i, whose taps are `APART` apart from t on. If `ends` is false, no tap is missing.
+template <int STENCIL, uint32_t APART, class T> FZ_DEV Predicted<T> expect_staged(const Predictor<T>& of, const T* t, bool ends, uint32_t i, uint32_t known) {
+  const Taps<T> w = staged_taps<STENCIL, APART>(t);
+  Guess<T> g = inside<STENCIL>(w.t0, w.a5, w.a, w.b, w.c, w.d, w.d5, w.t7);
+  if (ends) g = near_end<STENCIL>(g, i + 1, known > i ? known - i - 1 : 0, w.a5, w.a, w.b, w.c, w.d, w.d5, of.step);
+  return expect(of, g, w.b, w.c, i + 1 < known);
+}
 // Steps of a line that are predicted together: their latencies overlap.
 constexpr uint32_t SPAN = 2;
 // Predicts steps of a line, whose points have taps from `taps` on, and replaces the first tap of each step by its prediction. `ends` is
@@ -188,6 +195,13 @@ template <class T> struct QuietValues {
   FZ_DEV T value(Predicted<T> p, T left, bool) const { return p.context == FILL2 ? left : Num<T>::fma(T(0), step, p.p); }
 };
 
+// Warps by numbers, so that neighbors are in different blocks. Blocks that are a quarter of the grid apart share a multiprocessor, and
+// warps with the same place in a block share a scheduler.
+FZ_DEV uint32_t spread_warp() {
+  const uint32_t in_block = blockDim.x >> 5, quarter = 4 * blockIdx.x / gridDim.x;
+  return (uniform(threadIdx.x >> 5) + in_block - quarter % in_block) % in_block * gridDim.x + blockIdx.x;
+}
+
 // The pass that a warp works on.
 template <class T> struct PassDecoder {
   const Args& a;
@@ -205,13 +219,6 @@ template <class T> struct PassDecoder {
       : a(args), memory(of_call), shape(of_call.plan->shape), s(of_call.plan->of[number]), c(of_call.state->of[number]),
         masks(of_call.masks + of_call.plan->of[number].first_batch), set(tables), of_codes(values), codes_of(of_contexts), known(Buffers<T>(of_call.values, p), of_call.plan->shape, of_call.plan->of[number].level), of(p.threshold, metadata_of(args)) {}
 
-  FZ_DEV uint32_t warp() const { return uniform(threadIdx.x >> 5); }
-  // Warps by numbers, so that neighbors are in different blocks. Blocks that are a quarter of the grid apart share a multiprocessor, and
-  // warps with the same place in a block share a scheduler.
-  FZ_DEV uint32_t spread() const {
-    const uint32_t in_block = blockDim.x >> 5, quarter = 4 * blockIdx.x / gridDim.x;
-    return (warp() + in_block - quarter % in_block) % in_block * gridDim.x + blockIdx.x;
-  }
   FZ_DEV uint32_t warps() const { return gridDim.x * (blockDim.x >> 5); }
 
   // Waits for the grid before this one. Returns true if a grid failed.
@@ -220,7 +227,7 @@ template <class T> struct PassDecoder {
   template <int STENCIL, bool LINES> FZ_DEV bool runs(const RowTarget<T>* target, RunRing& ring, StagedTaps<T>* room, bool& waits) const {
     bool good = true;
 #pragma unroll 1
-    for (uint32_t number = spread(), count = uniform(c.runs); number < count; number += warps()) {
+    for (uint32_t number = spread_warp(), count = uniform(c.runs); number < count; number += warps()) {
       RunDecoder run(run_words(a, memory, c, c.mask_runs + number), ring);
       RunBatches<false> walk(s, c, masks, RunSteps(s, c, memory.starts + c.first_run, number));
       RunValues<T> values(run, set, *memory.state, of_codes, of);
@@ -352,18 +359,11 @@ template <class T> struct PassDecoder {
     }
   }
 
-  template <int STENCIL, bool LINES> FZ_DEV bool all(const RowTarget<T>* target, RunRing& ring, StagedTaps<T>* room) const {
-    bool waits = true;
-    const bool good = runs<STENCIL, LINES>(target, ring, room, waits);
-    if ((waits && stops()) || !c.has_masks) return good;
-    // Steps that are in no run: all of their tokens are 0. If most warps have no run, these warps restore them.
-    const uint32_t all = warps(), own = spread(), busy = 2 * uniform(c.runs) < all ? uniform(c.runs) : 0;
-    if (own < busy) return good;
-    QuietBatches walk(s, masks, own - busy, all - busy);
+  // Restores the steps that are in no run: all of their tokens are 0.
+  template <int STENCIL, bool LINES> FZ_DEV void quiet(const RowTarget<T>* target, StagedTaps<T>* room, QuietBatches walk) const {
     QuietValues<T> values = {of.step};
     if constexpr (LINES) lines<STENCIL>(walk, room, values);
     else rows<STENCIL>(walk, *target, room, values);
-    return good;
   }
 };
 }  // namespace multilevel
