@@ -11,7 +11,7 @@ constexpr uint32_t TABLE_ROOM = 1024;
 struct SectionRoom {
   ReadSet sets[2];
   uint32_t tables[TABLE_ROOM / 2 + 2];
-  uint8_t numbers[16 * TABLE_ROOM];
+  uint8_t numbers[16 * TABLE_ROOM], fours[16 * TABLE_ROOM];
   uint64_t sums[32], before;
   uint32_t good, count;
 };
@@ -60,13 +60,19 @@ FZ_DEV void read_tables(const Words& words, const Coding& c, SectionRoom& own) {
   __syncthreads();
   for (uint32_t i = threadIdx.x; i < 32 * pairs; i += blockDim.x) own.numbers[i] = TableBits::number_at(own.tables, i);
   __syncthreads();
+  for (uint32_t i = threadIdx.x; i < 32 * pairs; i += blockDim.x) own.fours[i] = TableBits::four_at(own.numbers, i, 32 * pairs);
+  __syncthreads();
   if (threadIdx.x == 0) {
     const auto pair = [&](uint64_t i) -> uint32_t { return far.two(2 * i); };
-    own.good = fits ? read_sets(TableBits{own.tables, own.numbers, 0, 32 * pairs, false}, c, own)
-                    : read_sets(BitReader<decltype(pair)>(pair), c, own);
+    own.good = fits ? read_sets(TableBits{own.tables, own.numbers, own.fours, 0, 32 * pairs, false}, c, own)
+                    : read_sets(FarBits<decltype(pair)>(pair), c, own);
   }
   __syncthreads();
   if (!own.good) return;
+  if (fits) {
+    for (uint32_t k = 0; k < 1 + c.has_masks; k++) own.sets[k].find(own.numbers);
+    __syncthreads();
+  }
   const bool good = own.sets[0].decide() && (!c.has_masks || own.sets[1].decide());
   if (!__syncthreads_and(good) && threadIdx.x == 0) own.good = 0;
   __syncthreads();

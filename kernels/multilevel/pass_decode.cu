@@ -17,30 +17,8 @@ template <class T> struct PassRoom {
   };
 };
 
-// A pass of a call, for one part of its work. The parts are functions of their own, so that each of them has all registers.
-template <class T> struct Pass {
-  const MultilevelParams& p;
-  const DecoderMemory memory;
-  const Buffers<T> buffers;
-  const Known<T> finer;
-  const Target<T> array;
-  const RowTarget<T> target;
-  const PassDecoder<T> decoder;
-  FZ_DEV Pass(const Args& a, PassRoom<T>& room, uint32_t number, uint32_t level)
-      : p(params<MultilevelParams>(a)), memory(a, p), buffers(memory.values, p), finer(buffers, memory.plan->shape, level > 1 ? level - 1 : 1), array(output(a, 0), elements(p)),
-        target(memory.plan->shape, level > 1 ? &finer : nullptr, array), decoder(a, p, memory, number, room.set, room.values, room.codes) {}
-};
-
-// Results of the parts that restore runs: the grid before this one has ended, a grid failed, and a run is corrupt.
+// Results of a pass by teams: the grid before this one has ended, a grid failed, and a run is corrupt.
 constexpr uint32_t WAITED = 1, STOPPED = 2, CORRUPT_RUN = 4;
-
-template <class T, bool LINES, int STENCIL> FZ_APART uint32_t restore_runs(const Args* a, Shared<PassRoom<T>> shared, uint32_t number, uint32_t level) {
-  PassRoom<T>& room = *shared;
-  const Pass<T> pass(*a, room, number, level);
-  bool waits = true;
-  const bool good = pass.decoder.template runs<STENCIL, LINES>(&pass.target, room.rings[threadIdx.x >> 5], room.taps[threadIdx.x >> 5], waits);
-  return (waits ? 0 : WAITED) | (good ? 0 : CORRUPT_RUN);
-}
 
 // Teams of a block have consecutive runs if other blocks restore quiet steps, and else runs of different blocks.
 FZ_DEV uint32_t run_of_team(const Coding& c, uint32_t team, uint32_t teams) { return c.has_masks ? blockIdx.x * teams + team : blockIdx.x + team * gridDim.x; }
@@ -48,20 +26,30 @@ FZ_DEV uint32_t run_of_team(const Coding& c, uint32_t team, uint32_t teams) { re
 // All threads of a block must call the function.
 template <class T, bool LINES> FZ_APART uint32_t restore_by_teams(const Args* a, Shared<PassRoom<T>> shared, uint32_t number, uint32_t level) {
   PassRoom<T>& room = *shared;
-  const Pass<T> pass(*a, room, number, level);
+  const MultilevelParams& p = params<MultilevelParams>(*a);
+  const DecoderMemory memory(*a, p);
+  const Buffers<T> buffers(memory.values, p);
+  const PassDecoder<T> decoder(*a, p, memory, number, room.set, room.values, room.codes);
+  const Target<T> array(output(*a, 0), elements(p));
+  const Known<T> finer(buffers, memory.plan->shape, level > 1 ? level - 1 : 1);
+  const RowTarget<T> target(memory.plan->shape, level > 1 ? &finer : nullptr, array);
   // The warps that decode have different schedulers. Blocks that are a quarter of the grid apart share a multiprocessor.
   const uint32_t warp = uniform(threadIdx.x >> 5), team = warp / TEAM, role = (warp + 4 * blockIdx.x / gridDim.x + 2 * team) % TEAM;
-  const uint32_t run = uniform(run_of_team(pass.decoder.c, team, PassRoom<T>::TEAMS));
-  const Team<T, LINES> of(pass.decoder, room.teams[team], role - 1);
+  const uint32_t run = uniform(run_of_team(decoder.c, team, PassRoom<T>::TEAMS));
+  const Team<T, LINES> of(decoder, room.teams[team], role - 1);
   bool good = true;
-  const bool goes = run >= uniform(pass.decoder.c.runs) ? of.idle() : role == 0 ? of.decode(run, room.rings[warp], good) : of.work(run, pass.target);
+  const bool goes = run >= uniform(decoder.c.runs) ? of.idle() : role == 0 ? of.decode(run, room.rings[warp], good) : of.work(run, target);
   return WAITED | (goes ? 0 : STOPPED) | (good ? 0 : CORRUPT_RUN);
 }
 
-template <class T, bool LINES, int STENCIL> FZ_APART void restore_quiet(const Args* a, Shared<PassRoom<T>> shared, uint32_t number, uint32_t level, uint32_t own, uint32_t all) {
-  PassRoom<T>& room = *shared;
-  const Pass<T> pass(*a, room, number, level);
-  pass.decoder.template quiet<STENCIL, LINES>(&pass.target, room.taps[threadIdx.x >> 5], QuietBatches(pass.decoder.s, pass.decoder.masks, own, all));
+// If most warps have no run, these warps restore the quiet steps. All warps of a block are busy if its teams have runs.
+FZ_DEV QuietPart part_of(const Coding& c, bool few, uint32_t runs, uint32_t teams) {
+  if (!uniform(c.has_masks)) return {0, 0};
+  const uint32_t warps = blockDim.x >> 5, each = few ? warps : 1, units = few ? gridDim.x : gridDim.x * warps;
+  const uint32_t with_runs = few ? (runs + teams - 1) / teams : runs, busy = 2 * with_runs < units ? with_runs : 0;
+  const uint32_t unit = few ? blockIdx.x : spread_warp();
+  if (unit < busy) return {0, 0};
+  return {unit - busy + (few ? uniform(threadIdx.x >> 5) * (units - busy) : 0), each * (units - busy)};
 }
 
 // Until it copies taps, the grid reads no results of the grid before it: both call `cancelled_late`.
@@ -91,29 +79,26 @@ template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom<T
   if (threadIdx.x < CONTEXTS) room.codes[threadIdx.x] = (uint8_t)(memory.set(number, 0).place[threadIdx.x] / sizeof(DecoderTable) | (threadIdx.x == FILL2 ? FILL_CODE : 0));
   room.values.fill();
   __syncthreads();
-  const uint32_t stencil = uniform(stencil_at(m, level)), runs = uniform(c.runs), warps = PassRoom<T>::WARPS, teams = PassRoom<T>::TEAMS;
+  const uint32_t runs = uniform(c.runs), teams = PassRoom<T>::TEAMS;
   const bool few = runs <= teams * gridDim.x;
-  uint32_t result = 0;
-  if (!few) {
-    result = stencil == 8   ? restore_runs<T, LINES, 8>(&a, shared, number, level)
-             : stencil == 6 ? restore_runs<T, LINES, 6>(&a, shared, number, level)
-             : stencil == 4 ? restore_runs<T, LINES, 4>(&a, shared, number, level)
-                            : restore_runs<T, LINES, 2>(&a, shared, number, level);
-  } else if (run_of_team(c, 0, teams) < runs) {
-    result = restore_by_teams<T, LINES>(&a, shared, number, level);
-  }
+  const uint32_t result = few && run_of_team(c, 0, teams) < runs ? restore_by_teams<T, LINES>(&a, shared, number, level) : 0;
   if (result & CORRUPT_RUN && (threadIdx.x & 31) == 0) corrupt(a);
-  if (result & STOPPED || (!(result & WAITED) && uniform(cancelled_late(a) || !is_open(a, memory, p)))) return;
-  if (!uniform(c.has_masks)) return;
-  // If most warps have no run, these warps restore the quiet steps. All warps of a block are busy if its teams have runs.
-  const uint32_t each = few ? warps : 1, units = warps / each * gridDim.x, with_runs = few ? (runs + teams - 1) / teams : runs, busy = 2 * with_runs < units ? with_runs : 0;
-  const uint32_t warp = uniform(threadIdx.x >> 5), unit = few ? blockIdx.x : spread_warp();
-  if (unit < busy) return;
-  const uint32_t own = unit - busy + (few ? warp * (units - busy) : 0), all = each * (units - busy);
-  if (stencil == 8) restore_quiet<T, LINES, 8>(&a, shared, number, level, own, all);
-  else if (stencil == 6) restore_quiet<T, LINES, 6>(&a, shared, number, level, own, all);
-  else if (stencil == 4) restore_quiet<T, LINES, 4>(&a, shared, number, level, own, all);
-  else restore_quiet<T, LINES, 2>(&a, shared, number, level, own, all);
+  if (uniform(result & STOPPED)) return;
+  const bool waits = uniform(!(result & WAITED));
+  const Buffers<T> buffers(memory.values, p);
+  const PassDecoder<T> decoder(a, p, memory, number, room.set, room.values, room.codes);
+  RunRing& ring = room.rings[threadIdx.x >> 5];
+  StagedTaps<T>* taps = room.taps[threadIdx.x >> 5];
+  const Target<T> array(output(a, 0), elements(p));
+  const Known<T> finer(buffers, shape, level > 1 ? level - 1 : 1);
+  const RowTarget<T> target(shape, level > 1 ? &finer : nullptr, array);
+  const uint32_t stencil = uniform(stencil_at(m, level));
+  const QuietPart part = part_of(c, few, runs, teams);
+  const bool good = stencil == 8   ? decoder.template all<8, LINES>(&target, ring, taps, few, waits, part)
+                    : stencil == 6 ? decoder.template all<6, LINES>(&target, ring, taps, few, waits, part)
+                    : stencil == 4 ? decoder.template all<4, LINES>(&target, ring, taps, few, waits, part)
+                                   : decoder.template all<2, LINES>(&target, ring, taps, few, waits, part);
+  if (!good && (threadIdx.x & 31) == 0) corrupt(a);
 }
 }  // namespace multilevel
 }  // namespace fz

@@ -195,6 +195,11 @@ template <class T> struct QuietValues {
   FZ_DEV T value(Predicted<T> p, T left, bool) const { return p.context == FILL2 ? left : Num<T>::fma(T(0), step, p.p); }
 };
 
+// The part of the quiet steps that a warp restores. It is none if `own` is not below `all`.
+struct QuietPart {
+  uint32_t own, all;
+};
+
 // Warps by numbers, so that neighbors are in different blocks. Blocks that are a quarter of the grid apart share a multiprocessor, and
 // warps with the same place in a block share a scheduler.
 FZ_DEV uint32_t spread_warp() {
@@ -359,11 +364,16 @@ template <class T> struct PassDecoder {
     }
   }
 
-  // Restores the steps that are in no run: all of their tokens are 0.
-  template <int STENCIL, bool LINES> FZ_DEV void quiet(const RowTarget<T>* target, StagedTaps<T>* room, QuietBatches walk) const {
+  // Restores runs, unless teams have restored them, and the part of the quiet steps: all of their tokens are 0. `waits` is true until the
+  // grid before this one has ended.
+  template <int STENCIL, bool LINES> FZ_DEV bool all(const RowTarget<T>* target, RunRing& ring, StagedTaps<T>* room, bool few, bool waits, const QuietPart& part) const {
+    const bool good = few || runs<STENCIL, LINES>(target, ring, room, waits);
+    if ((waits && stops()) || part.own >= part.all) return good;
+    QuietBatches walk(s, masks, part.own, part.all);
     QuietValues<T> values = {of.step};
     if constexpr (LINES) lines<STENCIL>(walk, room, values);
     else rows<STENCIL>(walk, *target, room, values);
+    return good;
   }
 };
 }  // namespace multilevel
