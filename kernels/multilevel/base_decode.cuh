@@ -45,6 +45,13 @@ template <class T> FZ_DEV void decode_roots(RunDecoder& run, const DecoderSet& s
   __syncwarp();
 }
 
+// `expect` for a point with `left` and `right` points of the level beside it.
+template <int STENCIL, class T> FZ_DEV Predicted<T> expect_in_base(const Predictor<T>& of, uint32_t left, uint32_t right, const T (&t)[8]) {
+  Guess<T> g = inside<STENCIL>(t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7]);
+  if (left < 4 || right < 4) g = near_end<STENCIL>(g, left, right, t[1], t[2], t[3], t[4], t[5], t[6], of.step);
+  return expect(of, g, t[3], t[4], right > 0);
+}
+
 // All threads of a block must call the function. It returns false in the first warp if the run is corrupt.
 template <class T> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& memory, const MultilevelParams& p, BaseRoom<T>& room, RunRing& ring) {
   const Plan& plan = *memory.plan;
@@ -77,8 +84,10 @@ template <class T> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& m
         const uint32_t place = pass.place(grid, i, along);
         T t[8];
         pass.taps(room.grid, place, along, t);
-        const Predicted<T> guess = of.predict_any(stencil, along + 1, pass.known - along - 1, t);
-        room.grid[place] = guess.context == FILL2 ? t[3] : guess.p;
+        const uint32_t left = along + 1, right = pass.known - left;
+        const Predicted<T> guess = stencil == 8 ? expect_in_base<8>(of, left, right, t) : stencil == 6 ? expect_in_base<6>(of, left, right, t)
+                                   : stencil == 4 ? expect_in_base<4>(of, left, right, t) : expect_in_base<2>(of, left, right, t);
+        room.grid[place] = guess.p;
         room.points[i] = (uint16_t)(place | guess.context << 12);
       }
       __syncthreads();

@@ -92,6 +92,14 @@ template <class T> struct Values {
     quotients[t] = Num<T>::integer(unzigzag(codes[t]));
   }
 };
+// The prediction of a point that has all taps or `near_end` of them, and its context. If the context is FILL2, the prediction is b.
+template <class T> FZ_DEV Predicted<T> expect(const Predictor<T>& of, Guess<T> g, T b, T c, bool has_c) {
+  Predicted<T> r = {of.finish(g.p), bucket(g.v * of.rate)};
+  if (of.is_usual(g.p)) return r;
+  r = careful(b, c, has_c, of.threshold, of.center, of.step, of.rate);
+  r.p = r.context == FILL2 ? b : of.finish(r.p);
+  return r;
+}
 // A point before it is decoded: its prediction, or the value of the left neighbor if its context is FILL2. Then bit 3 of `codes` from
 // bit `shift` on is set.
 constexpr uint32_t FILL_CODE = 8;

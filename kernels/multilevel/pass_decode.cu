@@ -70,7 +70,8 @@ template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom<T
   // Runs are distributed over the blocks.
   const bool works = has && (uniform(c.has_masks) || blockIdx.x < uniform(c.runs));
   if (!works) {
-    if (uniform(cancelled_late(a)) || !known || has || LINES || level == 1) return;
+    // The next grid may start at once: until it waits, it reads only results of grids before the passes.
+    if (uniform(cancelled(a)) || !known || has || LINES || level == 1) return;
     const Buffers<T> buffers(memory.values, p);
     copy_known(shape, Known<T>(buffers, shape, level), Known<T>(buffers, shape, level - 1), shape.grid(2, level - 1));
     return;

@@ -91,15 +91,7 @@ template <int STENCIL, class T> FZ_DEV void stage_inner_line(StagedTaps<T>& to, 
   }
 }
 
-// The prediction of a point that has all taps or `near_end` of them, and its context. If the context is FILL2, the prediction is b.
-template <class T> FZ_DEV Predicted<T> expect(const Predictor<T>& of, Guess<T> g, T b, T c, bool has_c) {
-  Predicted<T> r = {of.finish(g.p), bucket(g.v * of.rate)};
-  if (of.is_usual(g.p)) return r;
-  r = careful(b, c, has_c, of.threshold, of.center, of.step, of.rate);
-  r.p = r.context == FILL2 ? b : of.finish(r.p);
-  return r;
-}
-// The same for point i, whose taps are `APART` apart from t on. If `ends` is false, no tap is missing.
+// `expect` for point i, whose taps are `APART` apart from t on. If `ends` is false, no tap is missing.
 template <int STENCIL, uint32_t APART, class T> FZ_DEV Predicted<T> expect_staged(const Predictor<T>& of, const T* t, bool ends, uint32_t i, uint32_t known) {
   const Taps<T> w = staged_taps<STENCIL, APART>(t);
   Guess<T> g = inside<STENCIL>(w.t0, w.a5, w.a, w.b, w.c, w.d, w.d5, w.t7);
