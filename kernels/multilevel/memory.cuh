@@ -59,8 +59,8 @@ struct Coding {
   // The room of a mask run and of a run in words, and the place of the first slot.
   uint32_t mask_room, room;
   uint64_t slots;
-  // Words of the tables, bits of a size, and words before the runs.
-  uint32_t table_words, width, head, pad;
+  // Words of the tables, bits of a size, words before the runs, and in a decoder the next batch whose quiet steps a warp restores.
+  uint32_t table_words, width, head, next;
   // The place of the section in the stream, in words after the header of the stream, and its number of words.
   uint64_t at, words;
   // The place of the list of exact values, in words after the header of the stream. In an encoder before `multilevel_gather`, in words

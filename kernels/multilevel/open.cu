@@ -147,6 +147,7 @@ FZ_DEV void open(const Args& a, OpenMemory& own) {
     c.first_mask_run = run;
     c.at = own.at;
     c.words = own.words;
+    c.next = 0;
     own.room.good = read_fields(p.runs > run ? p.runs - run : 0, words, s, c, own.room);
     c.first_run = run + c.mask_runs;
   }

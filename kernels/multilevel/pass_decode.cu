@@ -20,8 +20,12 @@ template <class T> struct PassRoom {
 // Results of a pass by teams: the grid before this one has ended, a grid failed, and a run is corrupt.
 constexpr uint32_t WAITED = 1, STOPPED = 2, CORRUPT_RUN = 4;
 
+// The teams of a block, which has one team of all warps if there are few runs.
+template <class T> FZ_DEV uint32_t teams_of_block(const Coding& c) {
+  return uniform(c.runs) <= (uniform(c.has_masks) ? gridDim.x / 8 : gridDim.x) ? 1 : PassRoom<T>::TEAMS;
+}
 // Teams of a block have consecutive runs if other blocks restore quiet steps, and else runs of different blocks.
-FZ_DEV uint32_t run_of_team(const Coding& c, uint32_t team, uint32_t teams) { return c.has_masks ? blockIdx.x * teams + team : blockIdx.x + team * gridDim.x; }
+FZ_DEV uint32_t run_of_team(const Coding& c, uint32_t team, uint32_t teams) { return uniform(c.has_masks) ? blockIdx.x * teams + team : blockIdx.x + team * gridDim.x; }
 
 // All threads of a block must call the function.
 template <class T, bool LINES> FZ_APART uint32_t restore_by_teams(const Args* a, Shared<PassRoom<T>> shared, uint32_t number, uint32_t level) {
@@ -34,22 +38,18 @@ template <class T, bool LINES> FZ_APART uint32_t restore_by_teams(const Args* a,
   const Known<T> finer(buffers, memory.plan->shape, level > 1 ? level - 1 : 1);
   const RowTarget<T> target(memory.plan->shape, level > 1 ? &finer : nullptr, array);
   // The warps that decode have different schedulers. Blocks that are a quarter of the grid apart share a multiprocessor.
-  const uint32_t warp = uniform(threadIdx.x >> 5), team = warp / TEAM, role = (warp + 4 * blockIdx.x / gridDim.x + 2 * team) % TEAM;
-  const uint32_t run = uniform(run_of_team(decoder.c, team, PassRoom<T>::TEAMS));
-  const Team<T, LINES> of(decoder, room.teams[team], role - 1);
+  const uint32_t teams = teams_of_block<T>(decoder.c), warps = PassRoom<T>::WARPS / teams, warp = uniform(threadIdx.x >> 5), team = warp / warps;
+  const uint32_t role = (warp + 4 * blockIdx.x / gridDim.x + 2 * team) % warps, run = uniform(run_of_team(decoder.c, team, teams));
+  const Team<T, LINES> of(decoder, room.teams[team], warps, role);
+  const uint32_t stencil = uniform(stencil_at(metadata_of(*a), level));
   bool good = true;
-  const bool goes = run >= uniform(decoder.c.runs) ? of.idle() : role == 0 ? of.decode(run, room.rings[warp], good) : of.work(run, target);
+  const bool goes = run >= uniform(decoder.c.runs) ? of.idle()
+                    : role == 0                    ? of.decode(run, room.rings[warp], good)
+                    : stencil == 8                 ? of.template work<8>(run, target)
+                    : stencil == 6                 ? of.template work<6>(run, target)
+                    : stencil == 4                 ? of.template work<4>(run, target)
+                                                   : of.template work<2>(run, target);
   return WAITED | (goes ? 0 : STOPPED) | (good ? 0 : CORRUPT_RUN);
-}
-
-// If most warps have no run, these warps restore the quiet steps. All warps of a block are busy if its teams have runs.
-FZ_DEV QuietPart part_of(const Coding& c, bool few, uint32_t runs, uint32_t teams) {
-  if (!uniform(c.has_masks)) return {0, 0};
-  const uint32_t warps = blockDim.x >> 5, each = few ? warps : 1, units = few ? gridDim.x : gridDim.x * warps;
-  const uint32_t with_runs = few ? (runs + teams - 1) / teams : runs, busy = 2 * with_runs < units ? with_runs : 0;
-  const uint32_t unit = few ? blockIdx.x : spread_warp();
-  if (unit < busy) return {0, 0};
-  return {unit - busy + (few ? uniform(threadIdx.x >> 5) * (units - busy) : 0), each * (units - busy)};
 }
 
 // Until it copies taps, the grid reads no results of the grid before it: both call `cancelled_late`.
@@ -80,9 +80,8 @@ template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom<T
   if (threadIdx.x < CONTEXTS) room.codes[threadIdx.x] = (uint8_t)(memory.set(number, 0).place[threadIdx.x] / sizeof(DecoderTable) | (threadIdx.x == FILL2 ? FILL_CODE : 0));
   room.values.fill();
   __syncthreads();
-  const uint32_t runs = uniform(c.runs), teams = PassRoom<T>::TEAMS;
-  const bool few = runs <= teams * gridDim.x;
-  const uint32_t result = few && run_of_team(c, 0, teams) < runs ? restore_by_teams<T, LINES>(&a, shared, number, level) : 0;
+  const bool few = uniform(c.runs) <= PassRoom<T>::TEAMS * gridDim.x;
+  const uint32_t result = few && run_of_team(c, 0, teams_of_block<T>(c)) < uniform(c.runs) ? restore_by_teams<T, LINES>(&a, shared, number, level) : 0;
   if (result & CORRUPT_RUN && (threadIdx.x & 31) == 0) corrupt(a);
   if (uniform(result & STOPPED)) return;
   const bool waits = uniform(!(result & WAITED));
@@ -94,11 +93,10 @@ template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom<T
   const Known<T> finer(buffers, shape, level > 1 ? level - 1 : 1);
   const RowTarget<T> target(shape, level > 1 ? &finer : nullptr, array);
   const uint32_t stencil = uniform(stencil_at(m, level));
-  const QuietPart part = part_of(c, few, runs, teams);
-  const bool good = stencil == 8   ? decoder.template all<8, LINES>(&target, ring, taps, few, waits, part)
-                    : stencil == 6 ? decoder.template all<6, LINES>(&target, ring, taps, few, waits, part)
-                    : stencil == 4 ? decoder.template all<4, LINES>(&target, ring, taps, few, waits, part)
-                                   : decoder.template all<2, LINES>(&target, ring, taps, few, waits, part);
+  const bool good = stencil == 8   ? decoder.template all<8, LINES>(&target, ring, taps, few, waits)
+                    : stencil == 6 ? decoder.template all<6, LINES>(&target, ring, taps, few, waits)
+                    : stencil == 4 ? decoder.template all<4, LINES>(&target, ring, taps, few, waits)
+                                   : decoder.template all<2, LINES>(&target, ring, taps, few, waits);
   if (!good && (threadIdx.x & 31) == 0) corrupt(a);
 }
 }  // namespace multilevel

@@ -37,21 +37,27 @@ template <class T> struct RowTarget {
   }
 };
 
-// Batches with steps that are in no run; warps take eight of them at a time.
+// Batches with steps that are in no run; warps take eight of them at a time, by a number that all warps of a pass share.
 struct QuietBatches {
   const Section& s;
   const uint8_t* masks;
-  uint32_t base, apart, batches, own, pending;
-  FZ_DEV QuietBatches(const Section& section, const uint8_t* of, uint32_t warp, uint32_t warps) : s(section), masks(of), base(BATCH * warp), apart(BATCH * warps), batches(uniform(section.batches)) { load(); }
+  uint32_t* shared;
+  uint32_t base, ahead, batches, own, pending;
+  FZ_DEV QuietBatches(const Section& section, const uint8_t* of, uint32_t* of_pass) : s(section), masks(of), shared(of_pass), ahead(take()), batches(uniform(section.batches)) { load(); }
+  // Lane 0 has the result.
+  FZ_DEV uint32_t take() const { return (threadIdx.x & 31) == 0 ? atomicAdd(shared, BATCH) : 0; }
   FZ_DEV void load() {
+    base = uniform_of(ahead, 0);
     const uint32_t lane = threadIdx.x & 31, batch = base + lane;
+    own = pending = 0;
+    if (base >= batches) return;
+    ahead = take();
     own = lane < BATCH && batch < batches ? s.all(batch) & ~masks[batch] : 0;
     pending = __ballot_sync(ALL, own != 0);
   }
   // The next batch and its quiet steps; false: there is none.
   FZ_DEV bool next(uint32_t& batch, uint32_t& mask) {
     while (pending == 0) {
-      base += apart;
       if (base >= batches) return false;
       load();
     }
@@ -187,11 +193,6 @@ template <class T> struct QuietValues {
   FZ_DEV T value(Predicted<T> p, T left, bool) const { return p.context == FILL2 ? left : Num<T>::fma(T(0), step, p.p); }
 };
 
-// The part of the quiet steps that a warp restores. It is none if `own` is not below `all`.
-struct QuietPart {
-  uint32_t own, all;
-};
-
 // Warps by numbers, so that neighbors are in different blocks. Blocks that are a quarter of the grid apart share a multiprocessor, and
 // warps with the same place in a block share a scheduler.
 FZ_DEV uint32_t spread_warp() {
@@ -205,7 +206,7 @@ template <class T> struct PassDecoder {
   const DecoderMemory& memory;
   const Shape& shape;
   const Section& s;
-  const Coding& c;
+  Coding& c;
   const uint8_t* masks;
   const DecoderSet& set;
   const Values<T>& of_codes;
@@ -356,12 +357,12 @@ template <class T> struct PassDecoder {
     }
   }
 
-  // Restores runs, unless teams have restored them, and the part of the quiet steps: all of their tokens are 0. `waits` is true until the
-  // grid before this one has ended.
-  template <int STENCIL, bool LINES> FZ_DEV bool all(const RowTarget<T>* target, RunRing& ring, StagedTaps<T>* room, bool few, bool waits, const QuietPart& part) const {
+  // Restores runs, unless teams have restored them, and quiet steps: all of their tokens are 0. `waits` is true until the grid before this
+  // one has ended.
+  template <int STENCIL, bool LINES> FZ_DEV bool all(const RowTarget<T>* target, RunRing& ring, StagedTaps<T>* room, bool few, bool waits) const {
     const bool good = few || runs<STENCIL, LINES>(target, ring, room, waits);
-    if ((waits && stops()) || part.own >= part.all) return good;
-    QuietBatches walk(s, masks, part.own, part.all);
+    if ((waits && stops()) || !uniform(c.has_masks)) return good;
+    QuietBatches walk(s, masks, &c.next);
     QuietValues<T> values = {of.step};
     if constexpr (LINES) lines<STENCIL>(walk, room, values);
     else rows<STENCIL>(walk, *target, room, values);

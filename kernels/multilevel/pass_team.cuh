@@ -1,10 +1,11 @@
-// Stage multilevel, decoder: passes of few runs. A team of four warps restores a run: one warp decodes the codes of a batch, while the
-// others predict the next batch and restore the values of the batch before.
+// Stage multilevel, decoder: passes of few runs. A team of warps restores a run: one warp decodes the codes of a group of steps, while the
+// others predict the next group and restore the values of the group before.
 #pragma once
 #include "multilevel/pass_decode.cuh"
 
 namespace fz {
 namespace multilevel {
+// Warps of a team: all warps of a block, or these.
 constexpr uint32_t TEAM = 4;
 // A code in place of which there is an exact value.
 constexpr uint32_t EXACT_CODE = ~0u;
@@ -12,33 +13,32 @@ constexpr uint32_t EXACT_CODE = ~0u;
 constexpr uint32_t LIVE_POINT = 1 << 14, FILL_POINT = 1 << 15;
 static_assert(TABLES * sizeof(DecoderTable) <= LIVE_POINT, "a point has 16 bits");
 
-// A batch of a run. `mask` has its steps, and is 0 behind the last batch. In lines, `first` is the first step, and `lanes` have points.
-struct TeamBatch {
-  uint32_t number, mask, first, lanes;
+// A step: places of its first known point and of its first point, the index of the first point along the axis, and the number of points.
+struct TeamStep {
+  uint32_t from, to, first, lanes;
 };
-// Batches that a team works on. Batch k of a run is at place k % 4, k % 3, or k % 2.
+// Groups of up to `BATCH` steps that a team works on. Group k of a run is at place k % 8, k % 4, or k % 2.
 template <class T> struct TeamRoom {
-  StagedTaps<T> taps[2];
   // Predictions, or exact values, and left neighbors.
-  T guesses[3][BATCH * STEP], left[3][BATCH * STEP];
+  T guesses[4][BATCH * STEP], left[4][BATCH * STEP];
   uint32_t codes[2][BATCH * STEP];
-  uint16_t points[3][BATCH * STEP];
-  TeamBatch batches[4];
+  uint16_t points[4][BATCH * STEP];
+  TeamStep steps[8][BATCH];
+  // The number of steps of a group, which is 0 behind the last one.
+  uint32_t counts[8];
 };
 
-// The threads of a block meet, and one of them waits for a later meeting or none does.
+// The threads of a block meet. Returns whether one of them has another turn.
 FZ_DEV bool meet(bool pending) { return __syncthreads_or(pending); }
 
-// A team that restores a run. In turn k, its warps copy the taps of batch k, predict batch k - 1, decode batch k - 2, and restore
-// batch k - 3.
+// A team that restores a run. In turn k, its warps plan group k, load the taps of group k - 1, predict group k - 2, decode group k - 3, and
+// restore group k - 4.
 template <class T, bool LINES> struct Team {
   const PassDecoder<T>& pass;
   TeamRoom<T>& room;
-  // This warp is one of three that predict and restore.
-  const uint32_t worker;
-  FZ_DEV Team(const PassDecoder<T>& of_pass, TeamRoom<T>& of_room, uint32_t of_warp) : pass(of_pass), room(of_room), worker(of_warp) {}
-
-  FZ_DEV bool is_pending(uint32_t turn) const { return turn < 2 || room.batches[(turn - 2) % 4].mask != 0; }
+  // The warps that predict and restore, and the number of this one among them.
+  const uint32_t workers, worker;
+  FZ_DEV Team(const PassDecoder<T>& of_pass, TeamRoom<T>& of_room, uint32_t warps, uint32_t warp) : pass(of_pass), room(of_room), workers(warps - 1), worker(warp - 1) {}
 
   // Waits for the grid before this one. Returns true if a grid failed.
   FZ_DEV bool stops() const { return meet(pass.stops()); }
@@ -46,9 +46,13 @@ template <class T, bool LINES> struct Team {
   template <class Turn> FZ_DEV bool turns(Turn work_in) const {
     if (stops()) return false;
     uint32_t turn = 0;
+    bool more = true;
 #pragma unroll 1
-    do work_in(turn);
-    while (meet(is_pending(turn++)));
+    while (more) {
+      work_in(turn);
+      more = meet(turn < 3 || room.counts[(turn - 3) % 8] > 0);
+      turn++;
+    }
     return true;
   }
   // The turns of a warp of a team without a run.
@@ -61,29 +65,27 @@ template <class T, bool LINES> struct Team {
   FZ_DEV bool decode(uint32_t number, RunRing& ring, bool& good) const {
     RunDecoder run(run_words(pass.a, pass.memory, pass.c, pass.c.mask_runs + number), ring);
     const State& state = *pass.memory.state;
+    const Shared<const DecoderSet> set(pass.set);
+    const Shared<const Values<T>> values(pass.of_codes);
     const bool goes = turns([&](uint32_t turn) {
-      if (turn >= 2) decode_batch(run, state, turn - 2);
+      if (turn >= 3) decode_group(run, state, *set, *values, turn - 3);
     });
     good = !goes || run.is_finished();
     return goes;
   }
-  FZ_DEV void decode_batch(RunDecoder& run, const State& state, uint32_t k) const {
-    const uint32_t lane = threadIdx.x & 31;
-    uint32_t left = uniform(room.batches[k % 4].mask);
-    if (left == 0) return;
-    const uint16_t* points = room.points[k % 3] + lane;
+  FZ_DEV void decode_group(RunDecoder& run, const State& state, const DecoderSet& set, const Values<T>& values, uint32_t k) const {
+    const uint32_t lane = threadIdx.x & 31, count = uniform(room.counts[k % 8]);
+    if (count == 0) return;
+    const uint16_t* points = room.points[k % 4] + lane;
     uint32_t* codes = room.codes[k % 2] + lane;
-    T* guesses = room.guesses[k % 3] + lane;
-    const Shared<const DecoderSet> set(pass.set);
-    const Shared<const Values<T>> values(pass.of_codes);
-    uint32_t at = (__ffs((int)left) - 1) * STEP, point = points[at];
-    Shared<const DecoderTable> table((*set).at(point % LIVE_POINT));
+    T* guesses = room.guesses[k % 4] + lane;
+    uint32_t point = points[0];
+    Shared<const DecoderTable> table(set.at(point % LIVE_POINT));
     uint32_t unit = run.look(*table);
 #pragma unroll 1
-    while (true) {
-      left &= left - 1;
-      const uint32_t next = left ? (__ffs((int)left) - 1) * STEP : at, ahead = points[next];
-      const Shared<const DecoderTable> then((*set).at(ahead % LIVE_POINT));
+    for (uint32_t j = 0; j < count; j++) {
+      const uint32_t ahead = points[min(j + 1, count - 1) * STEP];
+      const Shared<const DecoderTable> then(set.at(ahead % LIVE_POINT));
       const bool live = (point & LIVE_POINT) != 0;
       run.more();
       Taken t = run.take(*table, unit, live);
@@ -95,14 +97,12 @@ template <class T, bool LINES> struct Team {
       } else if (!__any_sync(ALL, raw_field == Taken::RAW || t.behind)) {
         const uint32_t raw = run.refill_and_bits(t.raw());
         unit = run.look(*then);
-        code = (*values).codes[t.symbol] + raw;
+        code = values.codes[t.symbol] + raw;
       } else {
-        code = decode_rarely(run, *table, t, state, live, guesses[at]);
+        code = decode_rarely(run, *table, t, state, live, guesses[j * STEP]);
         unit = run.look(*then);
       }
-      codes[at] = code;
-      if (!left) return;
-      at = next;
+      codes[j * STEP] = code;
       point = ahead;
       table = then;
     }
@@ -118,102 +118,108 @@ template <class T, bool LINES> struct Team {
     return EXACT_CODE;
   }
 
-  // The turns of a warp that predicts and restores. The last one copies taps too: it has fewer steps than the others.
-  FZ_DEV bool work(uint32_t number, const RowTarget<T>& target) const {
-    const uint32_t stencil = uniform(stencil_at(metadata_of(pass.a), pass.s.level));
+  // Steps of a group that a warp predicts and restores, if a team has four warps.
+  static constexpr uint32_t EACH = (BATCH + TEAM - 2) / (TEAM - 1);
+  // The turns of a warp that predicts and restores. The last one plans groups too: it has fewer steps than others.
+  template <int STENCIL> FZ_DEV bool work(uint32_t number, const RowTarget<T>& target) const {
+    const Predictor<T> of = pass.of;
+    const uint32_t known = kept(pass.s.known), apart = LINES ? kept(lines_apart()) : 1;
+    T* const at = kept(pass.known.at);
     RunBatches<false> walk(pass.s, pass.c, pass.masks, RunSteps(pass.s, pass.c, pass.memory.starts + pass.c.first_run, number));
-    const Divider lines_of(uniform(LINES ? pass.s.per_line : pass.s.strips)), planes_of(uniform(pass.s.points[1]));
-    uint32_t line_number = ~0u;
-    Line<T> line;
+    const Divider lines_of(uniform(LINES ? pass.s.per_line : pass.s.strips)), strips_of(uniform(LINES ? pass.s.strips : pass.s.points[1]));
+    uint32_t batch = 0, mask = 0;
+    T t[EACH][8];
     return turns([&](uint32_t turn) {
-      if (worker == TEAM - 2) stage(walk, turn, stencil);
-      if (turn >= 1) predict(turn - 1, stencil, lines_of);
-      if (turn >= 3) {
-        if constexpr (LINES) restore_lines(turn - 3, lines_of, line, line_number);
-        else restore_rows(turn - 3, target, lines_of, planes_of);
-      }
-      wait_for_copies();
+      if (worker == workers - 1) plan(walk, turn, batch, mask, lines_of, strips_of, target);
+#pragma unroll
+      for (uint32_t q = 0; q < EACH; q++)
+        if (turn >= 2) predict<STENCIL>(of, turn - 2, worker + q * workers, t[q], known);
+#pragma unroll
+      for (uint32_t q = 0; q < EACH; q++)
+        if (turn >= 1) load<STENCIL>(turn - 1, worker + q * workers, t[q], at, known, apart);
+#pragma unroll 1
+      for (uint32_t j = worker; turn >= 4 && j < BATCH; j += workers) restore(of, turn - 4, j, at, known, target);
     });
   }
-  // Begins to copy the taps of the next batch.
-  FZ_DEV void stage(RunBatches<false>& walk, uint32_t k, uint32_t stencil) const {
+  // The distance of known points along the axis of a pass over y or z.
+  FZ_DEV uint32_t lines_apart() const { return 2 * pass.known.length * (pass.s.axis == 2 ? pass.known.rows : 1); }
+  // Plans group k: takes the next steps of the run. Lanes have a step each.
+  FZ_DEV void plan(RunBatches<false>& walk, uint32_t k, uint32_t& batch, uint32_t& mask, const Divider& lines_of, const Divider& strips_of, const RowTarget<T>& target) const {
+    const uint32_t lane = threadIdx.x & 31;
+    uint32_t count = 0, own_batch = 0, own = 0;
+    while (count < BATCH) {
+      if (mask == 0 && !walk.next(batch, mask)) break;
+      const uint32_t all = __popc(mask), taken = min(all, BATCH - count);
+      uint32_t left = mask;
+      for (uint32_t i = count; i < count + taken; i++) {
+        if (lane == i) own_batch = batch;
+        if (lane == i) own = __ffs((int)left) - 1;
+        left &= left - 1;
+      }
+      mask = left;
+      count += taken;
+    }
+    if (lane < count) room.steps[k % 8][lane] = step_of(own_batch, own, lines_of, strips_of, target);
+    if (lane == 0) room.counts[k % 8] = count;
+  }
+  FZ_DEV TeamStep step_of(uint32_t batch, uint32_t j, const Divider& lines_of, const Divider& strips_of, const RowTarget<T>& target) const {
     const Section& s = pass.s;
-    TeamBatch next = {0, 0, 0, 0};
-    if (walk.next(next.number, next.mask)) {
-      if constexpr (LINES) {
-        const uint32_t number = next.number / s.per_line;
-        const Line<T> line(pass.shape, s, pass.known, number);
-        next.first = (next.number - number * s.per_line) * BATCH;
-        next.lanes = __ballot_sync(ALL, line.live);
-        if (stencil > 6) stage_line<8>(room.taps[k % 2], line, next.first, next.mask, s.known);
-        else stage_line<6>(room.taps[k % 2], line, next.first, next.mask, s.known);
-      } else {
-        stage_pack(room.taps[k % 2], pass.known.at, RowPack(s, pass.known.length, next.number), s.known, pass.known.wide);
-      }
+    const uint32_t width = s.points[0], length = pass.known.length;
+    if constexpr (LINES) {
+      const uint32_t line = lines_of(batch), other = strips_of(line), x = (line - other * strips_of.by) * STEP, i = (batch - line * lines_of.by) * BATCH + j;
+      const uint32_t plane = pass.known.rows * length, apart = lines_apart();
+      const uint32_t from = (s.axis == 2 ? (pass.shape.has(1) ? 2 * other : other) * length : other * plane) + x + i * apart;
+      return {from, from + apart / 2, i, min(STEP, width - x)};
     } else {
-      next.mask = 0;
-    }
-    if ((threadIdx.x & 31) == 0) room.batches[k % 4] = next;
-  }
-  FZ_DEV void predict(uint32_t k, uint32_t stencil, const Divider& rows_of) const {
-    const TeamBatch batch = room.batches[k % 4];
-    const uint32_t lane = threadIdx.x & 31, known = pass.s.known;
-#pragma unroll 1
-    for (uint32_t j = worker; j < BATCH; j += TEAM - 1) {
-      if (!(batch.mask >> j & 1)) continue;
-      uint32_t i = batch.first + j;
-      bool ends = i < 3 || i + 5 > known, live = batch.lanes >> lane & 1;
-      if constexpr (!LINES) {
-        const uint32_t step = batch.number * BATCH + j, x = (step - rows_of(step) * rows_of.by) * STEP;
-        i = x + lane;
-        ends = x == 0 || x + STEP + 4 > known;
-        live = i < pass.s.points[0];
-      }
-      constexpr uint32_t APART = LINES ? STEP : 1;
-      const T* taps = room.taps[k % 2].at + (LINES ? j * STEP + lane : j * ROW_TAPS + lane + 1);
-      const Predicted<T> p = stencil == 8 ? expect_staged<8, APART>(pass.of, taps, ends, i, known) : stencil == 6 ? expect_staged<6, APART>(pass.of, taps, ends, i, known)
-                             : stencil == 4 ? expect_staged<4, APART>(pass.of, taps, ends, i, known) : expect_staged<2, APART>(pass.of, taps, ends, i, known);
-      const uint32_t to = j * STEP + lane;
-      room.guesses[k % 3][to] = p.p;
-      room.points[k % 3][to] = (uint16_t)(pass.set.place[p.context] | (live ? LIVE_POINT : 0) | (p.context == FILL2 ? FILL_POINT : 0));
-      if constexpr (!LINES) room.left[k % 3][to] = taps[3];
+      const uint32_t step = batch * BATCH + j, row = lines_of(step), x = (step - row * lines_of.by) * STEP, z = strips_of(row);
+      return {row * length + x, (row - z * strips_of.by) * target.per_y + z * target.per_z + 2 * x, x, min(STEP, width - x)};
     }
   }
-  // The value of a point. The prediction of a point whose context is FILL2 is its left neighbor.
-  FZ_DEV T value(uint32_t k, uint32_t at, bool& live) const {
-    const uint32_t u = room.codes[k % 2][at], point = room.points[k % 3][at];
-    const T p = room.guesses[k % 3][at];
-    live = (point & LIVE_POINT) != 0;
-    const bool fill = (point & FILL_POINT) != 0;
-    if (u == EXACT_CODE || (fill && u == 0)) return p;
-    return Num<T>::fma(Num<T>::small_integer(unzigzag(u - fill)), pass.of.step, fill ? pass.of.finish(pass.of.center) : p);
-  }
-  FZ_DEV void restore_lines(uint32_t k, const Divider& lines_of, Line<T>& line, uint32_t& line_number) const {
-    const TeamBatch batch = room.batches[k % 4];
-    const uint32_t number = lines_of(batch.number);
-    if (number != line_number) line = Line<T>(pass.shape, pass.s, pass.known, number);
-    line_number = number;
-#pragma unroll 1
-    for (uint32_t j = worker; j < BATCH; j += TEAM - 1) {
-      if (!(batch.mask >> j & 1)) continue;
-      bool live;
-      const T x = value(k, j * STEP + (threadIdx.x & 31), live);
-      if (live) line.odd[(uint64_t)(batch.first + j) * line.apart] = x;
+  // Whether points of a step may lack taps.
+  FZ_DEV static bool has_ends(uint32_t first, uint32_t known) { return first < 3 || first + (LINES ? 1 : STEP) + 4 > known; }
+  // Loads the taps of step j of group k. Taps that do not exist are other known points.
+  template <int STENCIL> FZ_DEV void load(uint32_t k, uint32_t j, T (&t)[8], const T* known_points, uint32_t known, uint32_t apart) const {
+    if (j >= room.counts[k % 8]) return;
+    const TeamStep step = room.steps[k % 8][j];
+    const uint32_t lane = threadIdx.x & 31, i = step.first + (LINES ? 0 : lane);
+    const T* at = known_points + step.from + (LINES ? min(lane, step.lanes - 1) : lane);
+    constexpr int FIRST = STENCIL == 8 ? 0 : STENCIL == 6 ? 1 : 2;
+    if (!has_ends(step.first, known)) {
+#pragma unroll
+      for (int r = FIRST; r < 8 - FIRST; r++) t[r] = LINES ? at[(int64_t)(r - 3) * apart] : at[r - 3];
+      return;
     }
+#pragma unroll
+    for (int r = FIRST; r < 8 - FIRST; r++) t[r] = at[(int64_t)(max(0, min((int)i + r - 3, (int)known - 1)) - (int)i) * apart];
   }
-  FZ_DEV void restore_rows(uint32_t k, const RowTarget<T>& target, const Divider& rows_of, const Divider& planes_of) const {
-    const TeamBatch batch = room.batches[k % 4];
-    const uint32_t lane = threadIdx.x & 31, known = pass.s.known, width = pass.s.points[0];
-#pragma unroll 1
-    for (uint32_t j = worker; j < BATCH; j += TEAM - 1) {
-      if (!(batch.mask >> j & 1)) continue;
-      const uint32_t step = batch.number * BATCH + j, row = rows_of(step), z = planes_of(row), i = (step - row * rows_of.by) * STEP + lane;
-      const uint32_t place = (row - z * planes_of.by) * target.per_y + z * target.per_z + 2 * i;
-      bool live;
-      const T odd = value(k, j * STEP + lane, live);
-      if (live) target.put(place, room.left[k % 3][j * STEP + lane], odd);
+  template <int STENCIL> FZ_DEV void predict(const Predictor<T>& of, uint32_t k, uint32_t j, const T (&t)[8], uint32_t known) const {
+    if (j >= room.counts[k % 8]) return;
+    const TeamStep step = room.steps[k % 8][j];
+    const uint32_t lane = threadIdx.x & 31, i = step.first + (LINES ? 0 : lane), to = j * STEP + lane;
+    constexpr int OUTER = STENCIL == 8 ? 0 : 3, INNER = STENCIL >= 6 ? 1 : 3;
+    Guess<T> g = inside<STENCIL>(t[OUTER], t[INNER], t[2], t[3], t[4], t[5], t[STENCIL >= 6 ? 6 : 3], t[STENCIL == 8 ? 7 : 3]);
+    if (has_ends(step.first, known)) g = near_end<STENCIL>(g, i + 1, known > i ? known - i - 1 : 0, t[INNER], t[2], t[3], t[4], t[5], t[STENCIL >= 6 ? 6 : 3], of.step);
+    const Predicted<T> p = expect(of, g, t[3], t[4], i + 1 < known);
+    room.guesses[k % 4][to] = p.p;
+    if constexpr (!LINES) room.left[k % 4][to] = t[3];
+    room.points[k % 4][to] = (uint16_t)(pass.set.place[p.context] | (lane < step.lanes ? LIVE_POINT : 0) | (p.context == FILL2 ? FILL_POINT : 0));
+  }
+  // The prediction of a point whose context is FILL2 is its left neighbor.
+  FZ_DEV void restore(const Predictor<T>& of, uint32_t k, uint32_t j, T* known_points, uint32_t known, const RowTarget<T>& target) const {
+    if (j >= room.counts[k % 8]) return;
+    const TeamStep step = room.steps[k % 8][j];
+    const uint32_t lane = threadIdx.x & 31, at = j * STEP + lane, u = room.codes[k % 2][at];
+    const bool fill = (room.points[k % 4][at] & FILL_POINT) != 0;
+    const T p = room.guesses[k % 4][at];
+    T value = Num<T>::fma(Num<T>::small_integer(unzigzag(u - fill)), of.step, fill ? of.finish(of.center) : p);
+    if (u == EXACT_CODE || (fill && u == 0)) value = p;
+    if (lane >= step.lanes) return;
+    if constexpr (LINES) {
+      known_points[step.to + lane] = value;
+    } else {
+      target.put(step.to + 2 * lane, room.left[k % 4][at], value);
       // The known point behind the last one of the pass.
-      if (i + 1 == width && known > width) target.put_last(place + 2, pass.known.at[row * pass.known.length + i + 1]);
+      if (step.first + lane + 1 == pass.s.points[0] && known > pass.s.points[0]) target.put_last(step.to + 2 * lane + 2, known_points[step.from + lane + 1]);
     }
   }
 };
