@@ -52,7 +52,8 @@ template <class T, bool LINES> FZ_APART uint32_t restore_by_teams(const Args* a,
   return WAITED | (goes ? 0 : STOPPED) | (good ? 0 : CORRUPT_RUN);
 }
 
-// Until it copies taps, the grid reads no results of the grid before it: both call `cancelled_late`.
+// Until it waits in `cancelled_late`, the grid reads only results of grids before `multilevel_put_exact`. They have ended, because that
+// function calls `cancelled_late` too.
 template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom<T>& of_block) {
   const Shared<PassRoom<T>> shared(of_block);
   PassRoom<T>& room = *shared;
@@ -70,7 +71,7 @@ template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom<T
   // Runs are distributed over the blocks.
   const bool works = has && (uniform(c.has_masks) || blockIdx.x < uniform(c.runs));
   if (!works) {
-    // The next grid may start at once: until it waits, it reads only results of grids before the passes.
+    // The next grid may start at once.
     if (uniform(cancelled(a)) || !known || has || LINES || level == 1) return;
     const Buffers<T> buffers(memory.values, p);
     copy_known(shape, Known<T>(buffers, shape, level), Known<T>(buffers, shape, level - 1), shape.grid(2, level - 1));

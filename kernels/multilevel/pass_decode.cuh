@@ -42,17 +42,12 @@ struct QuietBatches {
   const Section& s;
   const uint8_t* masks;
   uint32_t* shared;
-  uint32_t base, ahead, batches, own, pending;
-  FZ_DEV QuietBatches(const Section& section, const uint8_t* of, uint32_t* of_pass) : s(section), masks(of), shared(of_pass), ahead(take()), batches(uniform(section.batches)) { load(); }
-  // Lane 0 has the result.
-  FZ_DEV uint32_t take() const { return (threadIdx.x & 31) == 0 ? atomicAdd(shared, BATCH) : 0; }
+  uint32_t base, batches, own, pending;
+  FZ_DEV QuietBatches(const Section& section, const uint8_t* of, uint32_t* of_pass) : s(section), masks(of), shared(of_pass), batches(uniform(section.batches)) { load(); }
   FZ_DEV void load() {
-    base = uniform_of(ahead, 0);
-    const uint32_t lane = threadIdx.x & 31, batch = base + lane;
-    own = pending = 0;
-    if (base >= batches) return;
-    ahead = take();
-    own = lane < BATCH && batch < batches ? s.all(batch) & ~masks[batch] : 0;
+    const uint32_t lane = threadIdx.x & 31;
+    base = uniform(lane == 0 ? atomicAdd(shared, BATCH) : 0);
+    own = lane < BATCH && base + lane < batches ? s.all(base + lane) & ~masks[base + lane] : 0;
     pending = __ballot_sync(ALL, own != 0);
   }
   // The next batch and its quiet steps; false: there is none.

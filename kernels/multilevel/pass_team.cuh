@@ -5,8 +5,8 @@
 
 namespace fz {
 namespace multilevel {
-// Warps of a team: all warps of a block, or these.
-constexpr uint32_t TEAM = 4;
+// Warps of a team: all warps of a block, or these. Steps of a group, of which each warp that does not decode has at most two.
+constexpr uint32_t TEAM = 4, GROUP = 6;
 // A code in place of which there is an exact value.
 constexpr uint32_t EXACT_CODE = ~0u;
 // Flags of a point behind the place of its table: there is a point, and its context is FILL2.
@@ -17,22 +17,21 @@ static_assert(TABLES * sizeof(DecoderTable) <= LIVE_POINT, "a point has 16 bits"
 struct TeamStep {
   uint32_t from, to, first, lanes;
 };
-// Groups of up to `BATCH` steps that a team works on. Group k of a run is at place k % 8, k % 4, or k % 2.
+// Groups of steps that a team works on. Group k of a run is at place k % 4, or k % 2.
 template <class T> struct TeamRoom {
   // Predictions, or exact values, and left neighbors.
-  T guesses[4][BATCH * STEP], left[4][BATCH * STEP];
-  uint32_t codes[2][BATCH * STEP];
-  uint16_t points[4][BATCH * STEP];
-  TeamStep steps[8][BATCH];
+  T guesses[4][GROUP * STEP], left[4][GROUP * STEP];
+  uint32_t codes[2][GROUP * STEP];
+  uint16_t points[4][GROUP * STEP];
+  TeamStep steps[4][GROUP];
   // The number of steps of a group, which is 0 behind the last one.
-  uint32_t counts[8];
+  uint32_t counts[4];
 };
 
 // The threads of a block meet. Returns whether one of them has another turn.
 FZ_DEV bool meet(bool pending) { return __syncthreads_or(pending); }
 
-// A team that restores a run. In turn k, its warps plan group k, load the taps of group k - 1, predict group k - 2, decode group k - 3, and
-// restore group k - 4.
+// A team that restores a run. In turn k, its warps plan group k, predict group k - 1, decode group k - 2, and restore group k - 3.
 template <class T, bool LINES> struct Team {
   const PassDecoder<T>& pass;
   TeamRoom<T>& room;
@@ -50,7 +49,7 @@ template <class T, bool LINES> struct Team {
 #pragma unroll 1
     while (more) {
       work_in(turn);
-      more = meet(turn < 3 || room.counts[(turn - 3) % 8] > 0);
+      more = meet(turn < 2 || room.counts[(turn - 2) % 4] > 0);
       turn++;
     }
     return true;
@@ -68,13 +67,13 @@ template <class T, bool LINES> struct Team {
     const Shared<const DecoderSet> set(pass.set);
     const Shared<const Values<T>> values(pass.of_codes);
     const bool goes = turns([&](uint32_t turn) {
-      if (turn >= 3) decode_group(run, state, *set, *values, turn - 3);
+      if (turn >= 2) decode_group(run, state, *set, *values, turn - 2);
     });
     good = !goes || run.is_finished();
     return goes;
   }
   FZ_DEV void decode_group(RunDecoder& run, const State& state, const DecoderSet& set, const Values<T>& values, uint32_t k) const {
-    const uint32_t lane = threadIdx.x & 31, count = uniform(room.counts[k % 8]);
+    const uint32_t lane = threadIdx.x & 31, count = uniform(room.counts[k % 4]);
     if (count == 0) return;
     const uint16_t* points = room.points[k % 4] + lane;
     uint32_t* codes = room.codes[k % 2] + lane;
@@ -118,9 +117,7 @@ template <class T, bool LINES> struct Team {
     return EXACT_CODE;
   }
 
-  // Steps of a group that a warp predicts and restores, if a team has four warps.
-  static constexpr uint32_t EACH = (BATCH + TEAM - 2) / (TEAM - 1);
-  // The turns of a warp that predicts and restores. The last one plans groups too: it has fewer steps than others.
+  // The turns of a warp that predicts and restores. The last one plans groups too.
   template <int STENCIL> FZ_DEV bool work(uint32_t number, const RowTarget<T>& target) const {
     const Predictor<T> of = pass.of;
     const uint32_t known = kept(pass.s.known), apart = LINES ? kept(lines_apart()) : 1;
@@ -128,17 +125,18 @@ template <class T, bool LINES> struct Team {
     RunBatches<false> walk(pass.s, pass.c, pass.masks, RunSteps(pass.s, pass.c, pass.memory.starts + pass.c.first_run, number));
     const Divider lines_of(uniform(LINES ? pass.s.per_line : pass.s.strips)), strips_of(uniform(LINES ? pass.s.strips : pass.s.points[1]));
     uint32_t batch = 0, mask = 0;
-    T t[EACH][8];
     return turns([&](uint32_t turn) {
       if (worker == workers - 1) plan(walk, turn, batch, mask, lines_of, strips_of, target);
+      // Values are restored while the taps are on their way.
+      T t[2][8];
 #pragma unroll
-      for (uint32_t q = 0; q < EACH; q++)
-        if (turn >= 2) predict<STENCIL>(of, turn - 2, worker + q * workers, t[q], known);
-#pragma unroll
-      for (uint32_t q = 0; q < EACH; q++)
+      for (uint32_t q = 0; q < 2; q++)
         if (turn >= 1) load<STENCIL>(turn - 1, worker + q * workers, t[q], at, known, apart);
 #pragma unroll 1
-      for (uint32_t j = worker; turn >= 4 && j < BATCH; j += workers) restore(of, turn - 4, j, at, known, target);
+      for (uint32_t j = worker; turn >= 3 && j < GROUP; j += workers) restore(of, turn - 3, j, at, known, target);
+#pragma unroll
+      for (uint32_t q = 0; q < 2; q++)
+        if (turn >= 1) predict<STENCIL>(of, turn - 1, worker + q * workers, t[q], known);
     });
   }
   // The distance of known points along the axis of a pass over y or z.
@@ -147,9 +145,9 @@ template <class T, bool LINES> struct Team {
   FZ_DEV void plan(RunBatches<false>& walk, uint32_t k, uint32_t& batch, uint32_t& mask, const Divider& lines_of, const Divider& strips_of, const RowTarget<T>& target) const {
     const uint32_t lane = threadIdx.x & 31;
     uint32_t count = 0, own_batch = 0, own = 0;
-    while (count < BATCH) {
+    while (count < GROUP) {
       if (mask == 0 && !walk.next(batch, mask)) break;
-      const uint32_t all = __popc(mask), taken = min(all, BATCH - count);
+      const uint32_t all = __popc(mask), taken = min(all, GROUP - count);
       uint32_t left = mask;
       for (uint32_t i = count; i < count + taken; i++) {
         if (lane == i) own_batch = batch;
@@ -159,8 +157,8 @@ template <class T, bool LINES> struct Team {
       mask = left;
       count += taken;
     }
-    if (lane < count) room.steps[k % 8][lane] = step_of(own_batch, own, lines_of, strips_of, target);
-    if (lane == 0) room.counts[k % 8] = count;
+    if (lane < count) room.steps[k % 4][lane] = step_of(own_batch, own, lines_of, strips_of, target);
+    if (lane == 0) room.counts[k % 4] = count;
   }
   FZ_DEV TeamStep step_of(uint32_t batch, uint32_t j, const Divider& lines_of, const Divider& strips_of, const RowTarget<T>& target) const {
     const Section& s = pass.s;
@@ -179,8 +177,8 @@ template <class T, bool LINES> struct Team {
   FZ_DEV static bool has_ends(uint32_t first, uint32_t known) { return first < 3 || first + (LINES ? 1 : STEP) + 4 > known; }
   // Loads the taps of step j of group k. Taps that do not exist are other known points.
   template <int STENCIL> FZ_DEV void load(uint32_t k, uint32_t j, T (&t)[8], const T* known_points, uint32_t known, uint32_t apart) const {
-    if (j >= room.counts[k % 8]) return;
-    const TeamStep step = room.steps[k % 8][j];
+    if (j >= room.counts[k % 4]) return;
+    const TeamStep step = room.steps[k % 4][j];
     const uint32_t lane = threadIdx.x & 31, i = step.first + (LINES ? 0 : lane);
     const T* at = known_points + step.from + (LINES ? min(lane, step.lanes - 1) : lane);
     constexpr int FIRST = STENCIL == 8 ? 0 : STENCIL == 6 ? 1 : 2;
@@ -193,8 +191,8 @@ template <class T, bool LINES> struct Team {
     for (int r = FIRST; r < 8 - FIRST; r++) t[r] = at[(int64_t)(max(0, min((int)i + r - 3, (int)known - 1)) - (int)i) * apart];
   }
   template <int STENCIL> FZ_DEV void predict(const Predictor<T>& of, uint32_t k, uint32_t j, const T (&t)[8], uint32_t known) const {
-    if (j >= room.counts[k % 8]) return;
-    const TeamStep step = room.steps[k % 8][j];
+    if (j >= room.counts[k % 4]) return;
+    const TeamStep step = room.steps[k % 4][j];
     const uint32_t lane = threadIdx.x & 31, i = step.first + (LINES ? 0 : lane), to = j * STEP + lane;
     constexpr int OUTER = STENCIL == 8 ? 0 : 3, INNER = STENCIL >= 6 ? 1 : 3;
     Guess<T> g = inside<STENCIL>(t[OUTER], t[INNER], t[2], t[3], t[4], t[5], t[STENCIL >= 6 ? 6 : 3], t[STENCIL == 8 ? 7 : 3]);
@@ -206,8 +204,8 @@ template <class T, bool LINES> struct Team {
   }
   // The prediction of a point whose context is FILL2 is its left neighbor.
   FZ_DEV void restore(const Predictor<T>& of, uint32_t k, uint32_t j, T* known_points, uint32_t known, const RowTarget<T>& target) const {
-    if (j >= room.counts[k % 8]) return;
-    const TeamStep step = room.steps[k % 8][j];
+    if (j >= room.counts[k % 4]) return;
+    const TeamStep step = room.steps[k % 4][j];
     const uint32_t lane = threadIdx.x & 31, at = j * STEP + lane, u = room.codes[k % 2][at];
     const bool fill = (room.points[k % 4][at] & FILL_POINT) != 0;
     const T p = room.guesses[k % 4][at];
