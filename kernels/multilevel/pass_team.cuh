@@ -6,7 +6,7 @@
 namespace fz {
 namespace multilevel {
 // Warps of a team: all warps of a block, or these. Steps of a group, of which each warp that does not decode has at most two.
-constexpr uint32_t TEAM = 4, GROUP = 6;
+constexpr uint32_t TEAM = 4, TEAM_STEPS = 6;
 // A code in place of which there is an exact value.
 constexpr uint32_t EXACT_CODE = ~0u;
 // Flags of a point behind the place of its table: there is a point, and its context is FILL2.
@@ -20,10 +20,10 @@ struct TeamStep {
 // Groups of steps that a team works on. Group k of a run is at place k % 4, or k % 2.
 template <class T> struct TeamRoom {
   // Predictions, or exact values, and left neighbors.
-  T guesses[4][GROUP * STEP], left[4][GROUP * STEP];
-  uint32_t codes[2][GROUP * STEP];
-  uint16_t points[4][GROUP * STEP];
-  TeamStep steps[4][GROUP];
+  T guesses[4][TEAM_STEPS * STEP], left[4][TEAM_STEPS * STEP];
+  uint32_t codes[2][TEAM_STEPS * STEP];
+  uint16_t points[4][TEAM_STEPS * STEP];
+  TeamStep steps[4][TEAM_STEPS];
   // The number of steps of a group, which is 0 behind the last one.
   uint32_t counts[4];
 };
@@ -133,7 +133,7 @@ template <class T, bool LINES> struct Team {
       for (uint32_t q = 0; q < 2; q++)
         if (turn >= 1) load<STENCIL>(turn - 1, worker + q * workers, t[q], at, known, apart);
 #pragma unroll 1
-      for (uint32_t j = worker; turn >= 3 && j < GROUP; j += workers) restore(of, turn - 3, j, at, known, target);
+      for (uint32_t j = worker; turn >= 3 && j < TEAM_STEPS; j += workers) restore(of, turn - 3, j, at, known, target);
 #pragma unroll
       for (uint32_t q = 0; q < 2; q++)
         if (turn >= 1) predict<STENCIL>(of, turn - 1, worker + q * workers, t[q], known);
@@ -145,9 +145,9 @@ template <class T, bool LINES> struct Team {
   FZ_DEV void plan(RunBatches<false>& walk, uint32_t k, uint32_t& batch, uint32_t& mask, const Divider& lines_of, const Divider& strips_of, const RowTarget<T>& target) const {
     const uint32_t lane = threadIdx.x & 31;
     uint32_t count = 0, own_batch = 0, own = 0;
-    while (count < GROUP) {
+    while (count < TEAM_STEPS) {
       if (mask == 0 && !walk.next(batch, mask)) break;
-      const uint32_t all = __popc(mask), taken = min(all, GROUP - count);
+      const uint32_t all = __popc(mask), taken = min(all, TEAM_STEPS - count);
       uint32_t left = mask;
       for (uint32_t i = count; i < count + taken; i++) {
         if (lane == i) own_batch = batch;
