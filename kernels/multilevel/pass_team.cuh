@@ -28,7 +28,7 @@ template <class T> struct TeamRoom {
   uint32_t counts[4];
 };
 
-// The threads of a block meet. Returns whether one of them has another turn.
+// The threads of a block meet; warps call the function at different places. Returns whether one of them has another turn.
 FZ_DEV bool meet(bool pending) { return __syncthreads_or(pending); }
 
 // A team that restores a run. In turn k, its warps plan group k, predict group k - 1, decode group k - 2, and restore group k - 3.
