@@ -5,14 +5,15 @@
 
 namespace fz {
 namespace multilevel {
-template <class T> struct __align__(16) BaseRoom {
+template <class T> struct BaseRoom {
   // The rings of warps that do not decode are not used.
   union {
     DecoderSet set;
     RunRing idle[8];
   };
   // Points of a pass contain their predictions until they are decoded.
-  T grid[BASE_POINTS], quotients[SYMBOLS];
+  T grid[BASE_POINTS];
+  Values<T> values;
   // For each point of a pass its place in the grid, and its context from bit 12 on.
   uint16_t points[BASE_POINTS / 2];
 };
@@ -44,6 +45,13 @@ template <class T> FZ_DEV void decode_roots(RunDecoder& run, const DecoderSet& s
   __syncwarp();
 }
 
+// `expect` for a point with `left` and `right` points of the level beside it.
+template <int STENCIL, class T> FZ_DEV Predicted<T> expect_in_base(const Predictor<T>& of, uint32_t left, uint32_t right, const T (&t)[8]) {
+  Guess<T> g = inside<STENCIL>(t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7]);
+  if (left < 4 || right < 4) g = near_end<STENCIL>(g, left, right, t[1], t[2], t[3], t[4], t[5], t[6], of.step);
+  return expect(of, g, t[3], t[4], right > 0);
+}
+
 // All threads of a block must call the function. It returns false in the first warp if the run is corrupt.
 template <class T> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& memory, const MultilevelParams& p, BaseRoom<T>& room, RunRing& ring) {
   const Plan& plan = *memory.plan;
@@ -59,7 +67,7 @@ template <class T> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& m
   RunDecoder run(run_words(a, memory, memory.state->of[0], 0), decodes ? ring : room.idle[threadIdx.x >> 5]);
   __syncthreads();
   copy_set(room.set, memory.set(0, 0));
-  fill_quotients(room.quotients);
+  room.values.fill();
   __syncthreads();
   if (decodes) decode_roots(run, set, state, of, grid, room.grid);
   __syncthreads();
@@ -70,19 +78,21 @@ template <class T> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& m
     for (int axis = 2; axis >= 0; axis--) {
       if (!shape.has_pass(level, axis)) continue;
       const BasePass pass(grid, level, axis, false);
-      const uint32_t count = pass.count(), left = pass.unit * pass.stride;
+      const uint32_t count = pass.count();
       for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
         uint32_t along;
         const uint32_t place = pass.place(grid, i, along);
         T t[8];
         pass.taps(room.grid, place, along, t);
-        const Predicted<T> guess = of.predict_any(stencil, along + 1, pass.known - along - 1, t);
+        const uint32_t left = along + 1, right = pass.known - left;
+        const Predicted<T> guess = stencil == 8 ? expect_in_base<8>(of, left, right, t) : stencil == 6 ? expect_in_base<6>(of, left, right, t)
+                                   : stencil == 4 ? expect_in_base<4>(of, left, right, t) : expect_in_base<2>(of, left, right, t);
         room.grid[place] = guess.p;
         room.points[i] = (uint16_t)(place | guess.context << 12);
       }
       __syncthreads();
       // The point of the next step and its table are loaded before they are required. Lanes without a point have the first one.
-      uint32_t point = room.points[lane < count ? lane : 0], table = set.place[point >> 12];
+      uint32_t point = room.points[lane < count ? lane : 0], table = set.place[point >> 12], unit = run.look(set.at(table));
 #pragma unroll 1
       for (uint32_t from = 0; decodes && from < count; from += STEP) {
         const uint32_t place = point & (BASE_POINTS - 1), next = from + STEP + lane;
@@ -90,7 +100,9 @@ template <class T> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& m
         const bool live = from + lane < count;
         // Another lane may write the place of a lane without a point.
         const T guess = live ? room.grid[place] : T(0);
-        const T value = decode_value(run, set.at(table), state, room.quotients, of.step, guess, point >> 12 == FILL2, room.grid[place - left], live);
+        const bool fill = point >> 12 == FILL2;
+        run.more();
+        const T value = decode_value(run, unit, set.at(table), state, room.values, of, fill ? Taken::RAW : 0, Expected<T>{guess, fill ? FILL_CODE : 0, 0, live}, [&] { unit = run.look(set.at(table_ahead)); });
         if (live) room.grid[place] = value;
         point = ahead;
         table = table_ahead;

@@ -174,13 +174,14 @@ extern "C" __global__ void __launch_bounds__(256) multilevel_sum_lines(FZ_ARGS) 
   fz::multilevel::sum_lines(a);
 }
 
+// The grid behind `multilevel_put_exact` is that of a pass, which calls `cancelled_late` too.
 #define MULTILEVEL_RESTORE(NAME, VALUE)                                                       \
   extern "C" __global__ void __launch_bounds__(256) multilevel_restore_##NAME(FZ_ARGS) {      \
     if (fz::cancelled(a)) return;                                                             \
     fz::multilevel::restore<VALUE>(a);                                                        \
   }                                                                                           \
   extern "C" __global__ void __launch_bounds__(256) multilevel_put_exact_##NAME(FZ_ARGS) {    \
-    if (fz::cancelled(a)) return;                                                             \
+    if (fz::multilevel::cancelled_late(a)) return;                                            \
     fz::multilevel::put_exact<VALUE>(a);                                                      \
   }
 MULTILEVEL_RESTORE(f32, float)

@@ -16,6 +16,26 @@ FZ_DEV bool is_open(const Args& a, const DecoderMemory& memory, const Multilevel
   const uint32_t broken = *reinterpret_cast<const volatile uint32_t*>(a.zeroed);
   return elements(p) > 0 && (broken == 0 || broken > order_of(a)) && !memory.state->stored;
 }
+// As `fz::cancelled`, but the next grid starts only after the grids before this one have ended. If the grid before this one calls the
+// function too, this one may read the results of all other grids before the call.
+FZ_DEV bool cancelled_late(const Args& a) {
+#ifdef FZ_EMULATED
+  return cancelled(a);
+#else
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
+#endif
+  return cancelled(a, *reinterpret_cast<volatile unsigned long long*>(&status_of(a)->failed));
+#endif
+}
+// Before a call of `cancelled_late`: whether an earlier grid failed. Failures of the grid before this one may be missing.
+FZ_DEV bool cancelled_early(const Args& a) {
+#ifdef FZ_EMULATED
+  return cancelled(a);
+#else
+  return cancelled(a, *reinterpret_cast<volatile unsigned long long*>(&status_of(a)->failed));
+#endif
+}
 FZ_DEV const MultilevelMetadata& metadata_of(const Args& a) { return *reinterpret_cast<const MultilevelMetadata*>(address(input(a, 1))); }
 FZ_DEV uint32_t stencil_at(const MultilevelMetadata& m, uint32_t level) {
   const uint32_t at = 2 * (level - 1);
@@ -60,24 +80,67 @@ FZ_DEV Decoded decode_token(RunDecoder& run, const DecoderTable& table, const St
   if (__any_sync(ALL, count == LONG)) return decode_long(run, state, t, exact);
   return {decode_short(run, t, count), false, 0};
 }
-// The value of a point that is predicted. `fill` is true if its context is FILL2, and quotients[u] is the quotient of a code below 16.
-template <class T> FZ_DEV T decode_value(RunDecoder& run, const DecoderTable& table, const State& state, const T* quotients, T step, T p, bool fill, T b, bool live) {
-  uint32_t count;
-  run.more();
-  uint32_t u = run.live_token(table, live, count);
-  if (__any_sync(ALL, count > 0 || fill)) {
-    Decoded d = {u, false, 0};
-    if (__any_sync(ALL, count == LONG)) d = decode_long(run, state, live ? u : 0, Num<T>::BITS);
-    else d.u = decode_short(run, u, count);
-    if (d.exact) return Num<T>::value(d.bits);
-    if (fill && d.u == 0) return b;
-    return Num<T>::fma(Num<T>::small_integer(unzigzag(d.u - fill)), step, p);
+// For all tokens the code whose raw bits are 0, and its quotient.
+template <class T> struct Values {
+  T quotients[SYMBOLS];
+  uint32_t codes[SYMBOLS];
+  // The threads of a block must call the function.
+  FZ_DEV void fill() {
+    const uint32_t t = threadIdx.x;
+    if (t >= SYMBOLS) return;
+    codes[t] = t < PATTERN ? code_of(t, 0) : 0;
+    quotients[t] = Num<T>::integer(unzigzag(codes[t]));
   }
-  return Num<T>::fma(quotients[u], step, p);
+};
+// The prediction of a point that has all taps or `near_end` of them, and its context. If the context is FILL2, the prediction is b.
+template <class T> FZ_DEV Predicted<T> expect(const Predictor<T>& of, Guess<T> g, T b, T c, bool has_c) {
+  Predicted<T> r = {of.finish(g.p), bucket(g.v * of.rate)};
+  if (of.is_usual(g.p)) return r;
+  r = careful(b, c, has_c, of.threshold, of.center, of.step, of.rate);
+  r.p = r.context == FILL2 ? b : of.finish(r.p);
+  return r;
 }
-// The quotients of codes without raw bits. The threads of a block must call the function.
-template <class T> FZ_DEV void fill_quotients(T* quotients) {
-  if (threadIdx.x < SYMBOLS) quotients[threadIdx.x] = Num<T>::integer(unzigzag(threadIdx.x));
+// A point before it is decoded: its prediction, or the value of the left neighbor if its context is FILL2. Then bit 3 of `codes` from
+// bit `shift` on is set.
+constexpr uint32_t FILL_CODE = 8;
+template <class T> struct Expected {
+  T p;
+  uint32_t codes, shift;
+  bool live;
+};
+// The value of a point if some lane is behind, has many raw bits or a token that is no code, or has the context FILL2.
+template <class T> FZ_DEV T decode_rare(RunDecoder& run, const DecoderTable& table, Taken& t, const State& state, const Predictor<T>& of, const Expected<T>& point) {
+  if (__any_sync(ALL, t.behind)) run.search(table, t);
+  run.refill();
+  const bool fill = (point.codes >> point.shift & FILL_CODE) != 0;
+  Decoded d = {t.symbol, false, 0};
+  if (__any_sync(ALL, t.raw() == LONG)) d = decode_long(run, state, point.live ? t.symbol : 0, Num<T>::BITS);
+  else d.u = decode_short(run, t.symbol, t.raw());
+  if (d.exact) return Num<T>::value(d.bits);
+  if (fill && d.u == 0) return point.p;
+  return Num<T>::fma(Num<T>::small_integer(unzigzag(d.u - fill)), of.step, fill ? of.finish(of.center) : point.p);
+}
+// The value of a point. `unit` is its unit in its table, and `fills` is Taken::RAW if its context may be FILL2, else 0. `then` is called
+// when the state is that of the next point.
+template <class T, class Then>
+FZ_DEV T decode_value(RunDecoder& run, uint32_t unit, const DecoderTable& table, const State& state, const Values<T>& values, const Predictor<T>& of, uint32_t fills, const Expected<T>& point, Then then) {
+  Taken t = run.take(table, unit, point.live);
+  const uint32_t raw_field = (t.entry & Taken::RAW) | fills;
+  if (!__any_sync(ALL, raw_field != 0 || t.behind)) {
+    run.refill();
+    then();
+    return Num<T>::fma(values.quotients[t.symbol], of.step, point.p);
+  }
+  T value;
+  if (__any_sync(ALL, raw_field == Taken::RAW || t.behind)) {
+    value = decode_rare(run, table, t, state, of, point);
+    then();
+  } else {
+    const uint32_t raw = run.refill_and_bits(t.raw());
+    then();
+    value = Num<T>::fma(Num<T>::small_integer(unzigzag(values.codes[t.symbol] + raw)), of.step, point.p);
+  }
+  return value;
 }
 }  // namespace multilevel
 }  // namespace fz

@@ -34,9 +34,11 @@ struct EncoderSet {
 };
 static_assert(sizeof(EncoderSet) == ENCODER_SET_BYTES, "as in Rust");
 
-// A table for a decoder: for each 16 slots the symbol of the first one, and for each symbol its `decoder_entry`.
+// A table for a decoder: for each 32 slots the symbol of the first one and the next symbol, and for each symbol its `decoder_entry`.
 struct DecoderTable {
-  uint8_t first[1 << (FREQUENCY_BITS - 4)];
+  // The first symbol, from bit 6 on the distance to the next one, and from bit 11 on the slot where it begins. If no other symbol begins
+  // or the distance is above 31, it is 0.
+  uint16_t units[1 << (FREQUENCY_BITS - 5)];
   uint32_t entries[SYMBOLS];
 };
 struct DecoderSet {
@@ -57,8 +59,8 @@ struct Coding {
   // The room of a mask run and of a run in words, and the place of the first slot.
   uint32_t mask_room, room;
   uint64_t slots;
-  // Words of the tables, bits of a size, and words before the runs.
-  uint32_t table_words, width, head, pad;
+  // Words of the tables, bits of a size, words before the runs, and in a decoder the next batch whose quiet steps a warp restores.
+  uint32_t table_words, width, head, next;
   // The place of the section in the stream, in words after the header of the stream, and its number of words.
   uint64_t at, words;
   // The place of the list of exact values, in words after the header of the stream. In an encoder before `multilevel_gather`, in words

@@ -59,6 +59,52 @@ FZ_DEV bool read_head(const Args& a, const MultilevelParams& p, const DecoderMem
   return first + 2 * before == have;
 }
 
+// As `make_plan`, by the threads of a block: each one has a pass.
+FZ_DEV void make_plan_together(Plan& plan, const MultilevelParams& p, const MultilevelMetadata& m) {
+  const Shape shape(p, m.axes);
+  const uint32_t levels = shape.levels(), ends = shape.base_ends(), level = levels - threadIdx.x / 3;
+  const int axis = 2 - (int)(threadIdx.x % 3);
+  const bool interpolates = m.differences == 0, has = interpolates && threadIdx.x < 3 * levels && shape.has_pass(level, axis);
+  Section& base = plan.of[0];
+  if (threadIdx.x == 0) {
+    if (!interpolates) {
+      make_plan(plan, p, m);
+    } else {
+      plan.shape = shape;
+      plan.levels = levels;
+      plan.base_ends = ends;
+      plan.sections = 1;
+      base = row_section(shape.roots() > BASE_POINTS ? ROOTS : BASE, shape.roots());
+    }
+  }
+  __syncthreads();
+  if (has && level > ends) {
+    const uint32_t count = shape.points(level, axis, 0) * shape.points(level, axis, 1) * shape.points(level, axis, 2);
+    atomicAdd(&base.count, count);
+    atomicAdd(&base.steps, (count + STEP - 1) / STEP);
+  } else if (has) {
+    uint32_t number = 1;
+    for (uint32_t l = ends; l >= level; l--)
+      for (int d = 2; d >= 0; d--) number += shape.has_pass(l, d) && (l > level || d > axis);
+    plan.number[level][axis] = (uint8_t)number;
+    plan.of[number] = pass_section(shape, level, axis);
+    atomicAdd(&plan.sections, 1u);
+  }
+  __syncthreads();
+  if (interpolates && threadIdx.x == 0) {
+    base.batches = (base.steps + BATCH - 1) / BATCH;
+    plan.points = plan.batches = 0;
+    for (uint32_t k = 0; k < plan.sections; k++) {
+      Section& s = plan.of[k];
+      s.first_point = plan.points;
+      s.first_batch = plan.batches;
+      plan.points += s.count;
+      plan.batches += (s.batches + 255) & ~255u;
+    }
+  }
+  __syncthreads();
+}
+
 FZ_DEV void open(const Args& a, OpenMemory& own) {
   const MultilevelParams& p = params<MultilevelParams>(a);
   const DecoderMemory memory(a, p);
@@ -75,8 +121,7 @@ FZ_DEV void open(const Args& a, OpenMemory& own) {
     if (first) corrupt(a);
     return;
   }
-  if (threadIdx.x == 0) make_plan(own.plan, p, m);
-  __syncthreads();
+  make_plan_together(own.plan, p, m);
   if (section >= own.plan.sections) return;
   if (section == 0) {
     const uint32_t* from = reinterpret_cast<const uint32_t*>(&own.plan);
@@ -102,6 +147,7 @@ FZ_DEV void open(const Args& a, OpenMemory& own) {
     c.first_mask_run = run;
     c.at = own.at;
     c.words = own.words;
+    c.next = 0;
     own.room.good = read_fields(p.runs > run ? p.runs - run : 0, words, s, c, own.room);
     c.first_run = run + c.mask_runs;
   }

@@ -11,6 +11,7 @@ constexpr uint32_t TABLE_ROOM = 1024;
 struct SectionRoom {
   ReadSet sets[2];
   uint32_t tables[TABLE_ROOM / 2 + 2];
+  uint8_t numbers[16 * TABLE_ROOM], fours[16 * TABLE_ROOM];
   uint64_t sums[32], before;
   uint32_t good, count;
 };
@@ -46,8 +47,7 @@ FZ_DEV bool read_fields(uint64_t most, const Words& words, const Section& s, Cod
 }
 
 // One thread reads the sets of tables of a section.
-template <class Pairs> FZ_DEV bool read_sets(const Pairs& pair, const Coding& c, SectionRoom& own) {
-  BitReader<Pairs> bits(pair);
+template <class Bits> FZ_DEV bool read_sets(Bits bits, const Coding& c, SectionRoom& own) {
   if (!own.sets[0].read(bits) || (c.has_masks && !own.sets[1].read(bits))) return false;
   return (bits.at() + 15) / 16 == c.table_words;
 }
@@ -56,13 +56,23 @@ FZ_DEV void read_tables(const Words& words, const Coding& c, SectionRoom& own) {
   const Words far = words.from(c.head + ((uint64_t)own.count * c.width + 15) / 16, c.table_words);
   const bool fits = c.table_words <= TABLE_ROOM;
   const uint32_t pairs = fits ? (c.table_words + 1) / 2 : 0;
-  for (uint32_t i = threadIdx.x; i < pairs; i += blockDim.x) own.tables[i] = far.two(2 * i);
+  for (uint32_t i = threadIdx.x; i < pairs + 1; i += blockDim.x) own.tables[i] = i < pairs ? far.two(2 * i) : 0;
   __syncthreads();
-  if (threadIdx.x == 0)
-    own.good = fits ? read_sets([&](uint64_t i) -> uint32_t { return i < pairs ? own.tables[i] : 0; }, c, own)
-                    : read_sets([&](uint64_t i) -> uint32_t { return far.two(2 * i); }, c, own);
+  for (uint32_t i = threadIdx.x; i < 32 * pairs; i += blockDim.x) own.numbers[i] = TableBits::number_at(own.tables, i);
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < 32 * pairs; i += blockDim.x) own.fours[i] = TableBits::four_at(own.numbers, i, 32 * pairs);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const auto pair = [&](uint64_t i) -> uint32_t { return far.two(2 * i); };
+    own.good = fits ? read_sets(TableBits{own.tables, own.numbers, own.fours, 0, 32 * pairs, false}, c, own)
+                    : read_sets(FarBits<decltype(pair)>(pair), c, own);
+  }
   __syncthreads();
   if (!own.good) return;
+  if (fits) {
+    for (uint32_t k = 0; k < 1 + c.has_masks; k++) own.sets[k].find(own.numbers);
+    __syncthreads();
+  }
   const bool good = own.sets[0].decide() && (!c.has_masks || own.sets[1].decide());
   if (!__syncthreads_and(good) && threadIdx.x == 0) own.good = 0;
   __syncthreads();

@@ -24,6 +24,12 @@ FZ_DEV void wait_for_group_before() {
   asm volatile("cp.async.wait_group 1;" ::: "memory");
 #endif
 }
+// Waits for all copies of this thread.
+FZ_DEV void wait_for_copies() {
+#ifndef FZ_EMULATED
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
 
 // The taps of the steps of a batch: in rows of 32 lanes for a pass over z or y, by steps for a pass over x.
 constexpr uint32_t LINE_TAPS = BATCH + 7, ROW_TAPS = STEP + 8;

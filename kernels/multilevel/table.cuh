@@ -95,12 +95,12 @@ FZ_DEV uint2 encoder_entry(uint32_t f, uint32_t before) {
   if (one) m--;
   return make_uint2((uint32_t)m << 1 >> 1 | (one ? 1u << 31 : 0), (ONE - f) | before << 14 | k << 28);
 }
-// The entry of a symbol for a decoder: the raw bits of the token, and from bit 4 on the frequency - 1, and from bit 18 on the sum before.
+// The entry of a symbol for a decoder: the frequency - 1, from bit 14 on the raw bits of the token, and from bit 18 on the sum before.
 // A symbol that does not occur seems to end before every slot that a search looks for behind it.
 constexpr uint32_t LONG = 15;
 FZ_DEV uint32_t decoder_entry(uint32_t f, uint32_t before, uint32_t raw) {
   const uint32_t start = f ? before : before - 1;
-  return min(raw, LONG) | (f ? f - 1 : 0) << 4 | start << (4 + FREQUENCY_BITS);
+  return (f ? f - 1 : 0) | min(raw, LONG) << FREQUENCY_BITS | start << (4 + FREQUENCY_BITS);
 }
 }  // namespace multilevel
 }  // namespace fz
