@@ -1,6 +1,7 @@
 //! The pipelines that a choice is made from.
 
-use super::{Aim, Choice, Goal, Wish};
+use super::sample::Sample;
+use super::{Aim, Choice, Goal, Wish, lossless};
 use crate::base::array::Array;
 use crate::base::dtype::DType;
 use crate::base::error::Result;
@@ -37,6 +38,12 @@ impl Candidate {
         Ok(Candidate { preset, pipeline, mode: "lossless", axes: 0, bound: 0.0 })
     }
 
+    /// Stage `exact` with a table of the differences of neighbors, where these are few.
+    fn of_differences(dtype: DType) -> Result<Candidate> {
+        let exact = Candidate::preset("exact", dtype, "lossless", 0.0)?;
+        Ok(Candidate { pipeline: Pipeline::from_text("difference > exact")?, ..exact })
+    }
+
     fn with_axes(&self, axes: usize) -> Result<Candidate> {
         let mut other = Candidate { axes, ..self.clone() };
         other.pipeline.set_everywhere("axes", |args| args.set_int("axes", axes as i64))?;
@@ -50,6 +57,15 @@ impl Candidate {
             ("fast", mode) if mode != "lossless" => 84.0,
             _ => 100.0,
         }
+    }
+
+    pub(super) fn is_lossless(&self) -> bool {
+        self.mode == "lossless"
+    }
+
+    /// True if its sizes are computed and not measured.
+    pub(super) fn is_computed(&self) -> bool {
+        matches!(self.preset, "fz" | "cusz")
     }
 
     /// The pipeline as it is tried: with a bound in the unit of the data.
@@ -85,7 +101,12 @@ impl Candidate {
 }
 
 /// All of them, the fastest first. Forms of a preset follow each other.
-pub(super) fn all(array: &Array, lattice: Option<FoundLattice>, wish: &Wish<'_>) -> Result<Vec<Candidate>> {
+pub(super) fn all(
+    array: &Array,
+    sample: &Sample,
+    lattice: Option<FoundLattice>,
+    wish: &Wish<'_>,
+) -> Result<Vec<Candidate>> {
     let dtype = array.dtype();
     let mut all = match wish.aim {
         Aim::Bound(mode, bound) => within_bound(array, mode, bound, wish.goal)?,
@@ -100,6 +121,9 @@ pub(super) fn all(array: &Array, lattice: Option<FoundLattice>, wish: &Wish<'_>)
         (Some(lattice), _) => {
             all.extend([Candidate::on_lattice("fast", lattice_toml("fast", dtype), &lattice)?, exact]);
         }
+    }
+    if lossless::has_few_differences(sample) {
+        all.push(Candidate::of_differences(dtype)?);
     }
     Ok(all)
 }

@@ -1,8 +1,11 @@
 //! The sizes of presets `fz` and `cusz`, computed from the codes of stage `lorenzo_quant`, which both presets code.
 
 use super::sample::Sample;
+use crate::base::array::Array;
 use crate::base::dtype::DType;
+use crate::stages::wide::{Work, widest};
 use std::cell::OnceCell;
+use std::marker::PhantomData;
 
 /// Elements of a chunk of stages `bitshuffle` and `rze`.
 const CHUNK: usize = 8192;
@@ -26,28 +29,21 @@ pub(super) struct Multiples {
 }
 
 impl Multiples {
-    pub(super) fn new(sample: &Sample, bound: f64) -> Multiples {
-        let dims = sample.array.volume().map(|n| n as usize);
-        let dtype = sample.array.dtype();
+    /// The multiples of the first elements of the sample.
+    pub(super) fn new(sample: &Sample, array: &Array, bound: f64) -> Multiples {
+        let dims = array.volume().map(|n| n as usize);
+        let dtype = array.dtype();
         let rank = dims.iter().filter(|&&n| n > 1).count().max(1);
         let guard = (1u64 << (if dtype == DType::F32 { 24 } else { 53 } - rank)) as f64;
         // The step is an f32.
         let inverse = if (bound as f32).is_normal() { 0.5 / bound } else { f64::NAN };
-        // The sum with this number has the integer in its lowest bits.
-        const ROUND: f64 = (3u64 << 51) as f64;
-        let (mut exact, mut before) = (0, 0);
-        let mut multiple = |x: f64| {
-            let q = x * inverse;
-            let near = q.abs() <= guard && x.abs() < sample.threshold;
-            exact += usize::from(!near);
-            // An exact value counts as the neighbor before it.
-            before = if near { (q + ROUND).to_bits() as i32 } else { before };
-            before
-        };
-        let q = match dtype {
-            DType::F32 => values::<f32>(&sample.bytes).map(|x| multiple(x.into())).collect(),
-            DType::F64 => values::<f64>(&sample.bytes).map(multiple).collect(),
-            _ => vec![],
+        let mut q = vec![0; array.elements() as usize];
+        let bytes = &sample.bytes[..array.bytes() as usize];
+        let work = Quantize { bytes, q: &mut q, inverse, guard, threshold: sample.threshold };
+        let exact = match dtype {
+            DType::F32 => widest((work, PhantomData::<f32>)),
+            DType::F64 => widest((work, PhantomData::<f64>)),
+            _ => 0,
         };
         let pair = dtype.bytes() as usize + size_of::<u32>();
         Multiples { q, dims, exact: exact * pair, pair, codes: Default::default() }
@@ -70,9 +66,9 @@ impl Multiples {
             2 => ([x, y * z, 1], [32, 32, 1]),
             _ => (self.dims, [8, 8, 8]),
         };
-        let mut d = self.q.clone();
-        let mut stride = 1;
-        for (&n, &tile) in dims.iter().zip(&tile) {
+        let mut d = differences_of_rows(&self.q, dims[0], tile[0]);
+        let mut stride = dims[0];
+        for (&n, &tile) in dims.iter().zip(&tile).skip(1) {
             if tile > 1 {
                 subtract(&mut d, n, stride, tile);
             }
@@ -116,20 +112,68 @@ impl Multiples {
     }
 }
 
-fn values<T: bytemuck::AnyBitPattern>(bytes: &[u8]) -> impl Iterator<Item = T> + '_ {
-    bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned)
+/// Values that become multiples of a step.
+struct Quantize<'a> {
+    bytes: &'a [u8],
+    q: &'a mut [i32],
+    inverse: f64,
+    guard: f64,
+    threshold: f64,
+}
+
+impl<T: bytemuck::AnyBitPattern + Into<f64>> Work for (Quantize<'_>, PhantomData<T>) {
+    /// The number of exact values.
+    type Result = usize;
+
+    #[inline(always)]
+    fn run(self) -> usize {
+        /// Values that are looked at a second time if one of them is exact.
+        const GROUP: usize = 64;
+        // The sum with this number has the integer in its lowest bits.
+        const ROUND: f64 = (3u64 << 51) as f64;
+        let Quantize { bytes, q, inverse, guard, threshold } = self.0;
+        let multiple = |x: &[u8]| {
+            let x: f64 = bytemuck::pod_read_unaligned::<T>(x).into();
+            let q = x * inverse;
+            ((q + ROUND).to_bits() as i32, (q.abs() <= guard) & (x.abs() < threshold))
+        };
+        let (mut exact, mut before) = (0, 0);
+        for (x, q) in bytes.chunks(GROUP * size_of::<T>()).zip(q.chunks_mut(GROUP)) {
+            let mut all = true;
+            for (x, q) in x.chunks_exact(size_of::<T>()).zip(&mut *q) {
+                let (own, near) = multiple(x);
+                *q = own;
+                all &= near;
+            }
+            if !all {
+                // An exact value counts as the neighbor before it.
+                for (x, q) in x.chunks_exact(size_of::<T>()).zip(&mut *q) {
+                    let near = multiple(x).1;
+                    *q = if near { *q } else { before };
+                    before = *q;
+                    exact += usize::from(!near);
+                }
+            }
+            before = q.last().copied().unwrap_or(before);
+        }
+        exact
+    }
+}
+
+/// Differences along rows of length `n`, within tiles.
+fn differences_of_rows(q: &[i32], n: usize, tile: usize) -> Vec<i32> {
+    let mut d = Vec::with_capacity(q.len());
+    d.extend(q.first());
+    d.extend(q.iter().zip(q.iter().skip(1)).map(|(before, own)| own.wrapping_sub(*before)));
+    for (d, q) in d.chunks_mut(n.max(1)).zip(q.chunks(n.max(1))) {
+        d.iter_mut().step_by(tile).zip(q.iter().step_by(tile)).for_each(|(d, q)| *d = *q);
+    }
+    d
 }
 
 /// Differences along a dimension of length `n`, within tiles.
 fn subtract(d: &mut [i32], n: usize, stride: usize, tile: usize) {
     for part in d.chunks_mut((n * stride).max(1)).flat_map(|line| line.chunks_mut(tile * stride)) {
-        if stride == 1 {
-            let mut before = 0;
-            for own in part {
-                (*own, before) = (own.wrapping_sub(before), *own);
-            }
-            continue;
-        }
         for i in (1..part.len() / stride).rev() {
             let (before, own) = part.split_at_mut(i * stride);
             for (own, before) in own[..stride].iter_mut().zip(&before[(i - 1) * stride..]) {
@@ -154,16 +198,34 @@ fn byte_map(codes: &[u32], map: &mut Map) {
 /// The same after stage `bitshuffle`: a byte is one bit of eight consecutive codes.
 fn plane_map(codes: &[u32], map: &mut Map) {
     for (j, part) in codes.chunks(64).enumerate() {
-        let mut any = [0u32; 8];
-        for (any, eight) in any.iter_mut().zip(part.chunks(8)) {
-            *any = eight.iter().fold(0, |any, &code| any | if code >> BITS == 0 { code } else { 0 });
+        let mut short = [0u16; 64];
+        for (short, &code) in short.iter_mut().zip(part) {
+            *short = if code >> BITS == 0 { code as u16 } else { 0 };
         }
-        let all = any.iter().fold(0, |all, any| all | any);
-        for bit in 0..(u32::BITS - all.leading_zeros()) as usize {
-            let byte = any.iter().rev().fold(0, |byte, any| byte << 1 | any >> bit & 1);
-            map[bit * (CHUNK / 64) + j] = byte as u8;
+        // The low and the high bytes of the disjunctions of eight codes each.
+        let (mut low, mut high) = (0, 0);
+        for (k, eight) in short.chunks_exact(8).enumerate() {
+            let any = eight.iter().fold(0, |any, code| any | code);
+            low |= u64::from(any & 0xff) << (8 * k);
+            high |= u64::from(any >> 8) << (8 * k);
+        }
+        for (first, bytes) in [(0, low), (8, high)].into_iter().filter(|(_, bytes)| *bytes != 0) {
+            for (bit, byte) in transposed(bytes).to_le_bytes().into_iter().enumerate() {
+                map[(first + bit) * (CHUNK / 64) + j] = byte;
+            }
         }
     }
+}
+
+/// Bit i of byte k becomes bit k of byte i.
+fn transposed(mut x: u64) -> u64 {
+    for (distance, mask) in
+        [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)]
+    {
+        let t = (x ^ x >> distance) & mask;
+        x ^= t ^ t << distance;
+    }
+    x
 }
 
 /// Bytes of at most [`CHUNK`] codes after stage `rze`.
@@ -229,7 +291,6 @@ fn huffman_bits(counts: &[usize]) -> usize {
 mod tests {
     use super::super::sample::Size;
     use super::*;
-    use crate::base::array::Array;
     use crate::codec::{Container, Options, compress};
     use crate::pipeline::presets::preset_within;
 
@@ -268,7 +329,7 @@ mod tests {
                 let (array, bytes) = field(dtype, dims, noise);
                 let sample = Sample::new(&array, &&*bytes, 1e20, Size::SMALL).expect("sample");
                 for bound in [0.3, 1e-2, 1e-3] {
-                    let multiples = Multiples::new(&sample, bound);
+                    let multiples = Multiples::new(&sample, &sample.array, bound);
                     for (axes, (name, fixed)) in
                         (0..=dims.len()).flat_map(|axes| [("fz", 100), ("cusz", 2600)].map(|n| (axes, n)))
                     {
@@ -292,6 +353,20 @@ mod tests {
                         assert!(own.abs_diff(real) <= real / 30 + 300, "{what}");
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn planes_have_a_bit_of_every_eight_codes() {
+        let mut random = numbers();
+        let codes: Vec<u32> = (0..1000).map(|i| (random() * f64::from(1 << (i % 18))) as u32).collect();
+        let mut map: Map = [0; 2 * CHUNK / 8];
+        plane_map(&codes, &mut map);
+        for (i, eight) in codes.chunks(8).enumerate() {
+            for bit in 0..BITS {
+                let is_set = eight.iter().any(|code| code >> BITS == 0 && code >> bit & 1 > 0);
+                assert_eq!(map[bit * (CHUNK / 64) + i / 8] >> (i % 8) & 1 > 0, is_set, "{i} {bit}");
             }
         }
     }

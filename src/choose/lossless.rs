@@ -2,6 +2,7 @@
 
 use super::sample::Sample;
 use crate::base::dtype::DType;
+use crate::stages::lattice::FoundLattice;
 
 /// Values that are compared, and one of how many of them has its differences measured.
 const VALUES: usize = 2048;
@@ -9,47 +10,117 @@ const MEASURED: usize = 4;
 /// Values repeat if one of this number equals another one: a table of 65,536 values is found.
 const REPEATED: usize = 256;
 
-/// Bits of an element in stage `exact`, at least. 0 if values repeat, because the stage has tables of them.
-pub(super) fn least_bits(sample: &Sample) -> f64 {
-    let at = |i: usize| match sample.array.dtype() {
-        DType::F32 => integer(i64::from(read::<i32>(&sample.bytes, i)), u64::from(u32::MAX >> 1)),
-        DType::F64 => integer(read::<i64>(&sample.bytes, i), u64::MAX >> 1),
-        _ => 0,
-    };
+/// Bits of an element in a lossless pipeline, at least. Values on a lattice are coded as its levels or as numbers of its values.
+/// 0 if other values repeat, because stage `exact` has tables of them.
+pub(super) fn least_bits(sample: &Sample, lattice: Option<FoundLattice>) -> f64 {
+    match (sample.array.dtype(), lattice) {
+        (DType::F32, None) => of_integers(
+            sample,
+            |i| integer(read::<i32>(&sample.bytes, i).into(), u64::from(u32::MAX >> 1)),
+            false,
+        ),
+        (DType::F64, None) => {
+            of_integers(sample, |i| integer(read::<i64>(&sample.bytes, i), u64::MAX >> 1), false)
+        }
+        (DType::F32, Some(lattice)) => {
+            of_integers(sample, |i| lattice.level(read::<f32>(&sample.bytes, i).into()), true)
+        }
+        (DType::F64, Some(lattice)) => {
+            of_integers(sample, |i| lattice.level(read::<f64>(&sample.bytes, i)), true)
+        }
+        _ => 0.0,
+    }
+}
+
+/// Bits of an element of an array of these integers, at least.
+fn of_integers(sample: &Sample, at: impl Fn(usize) -> i64, levels: bool) -> f64 {
     let [x, y, z] = sample.array.volume().map(|n| n as usize);
     // Distances to neighbors; 0 along dimensions that do not exist.
     let (row, plane) = (if y > 1 { x } else { 0 }, if z > 1 { x * y } else { 0 });
-    let (border, count) = (plane + row + 3, sample.array.elements() as usize);
+    let (border, count) = (plane + row + ORDERS - 1, sample.array.elements() as usize);
     let step = (count.saturating_sub(border) / VALUES).max(1) | 1;
     let places: Vec<usize> = (border..count).step_by(step).collect();
     let mut values: Vec<i64> = places.iter().map(|&i| at(i)).collect();
     values.sort_unstable();
+    let same: usize = values.chunk_by(|a, b| a == b).map(|same| same.len() * (same.len() - 1) / 2).sum();
     let repeated = values.windows(2).filter(|w| w[0] == w[1]).count();
-    if !sample.array.dtype().is_float() || REPEATED * repeated >= values.len() {
+    if values.is_empty() || !levels && REPEATED * repeated >= values.len() {
         return 0.0;
     }
-    let magnitude = |o: i64| (if o < 0 { -1 - o } else { o }) as u64;
-    let first = magnitude(values[0]);
-    let divisor = values.iter().fold(0, |all, &o| common(all, magnitude(o).abs_diff(first)));
-    let mut least = u64::MAX;
-    for axes in (0..4).filter(|axes| (axes & 1 == 0 || y > 1) && (axes & 2 == 0 || z > 1)) {
-        let along_y = |i: usize| if axes & 1 == 1 { at(i).wrapping_sub(at(i - row)) } else { at(i) };
-        let flat =
-            |i: usize| if axes & 2 == 2 { along_y(i).wrapping_sub(along_y(i - plane)) } else { along_y(i) };
-        let mut bits = [0; 4];
-        for &i in places.iter().step_by(MEASURED) {
-            let mut d = [0, 1, 2, 3].map(|k| flat(i - k));
-            for bits in &mut bits {
+    let first = values[0];
+    // Magnitudes of floats, which have a common divisor on both sides of 0.
+    let magnitude = |o: i64| if o < 0 && !levels { -1 - o } else { o };
+    let difference = |o: i64| magnitude(o).abs_diff(magnitude(first));
+    let divisor = values.iter().fold(0, |all, &o| if all == 1 { 1 } else { common(all, difference(o)) });
+    let mut bits = [0; 4 * ORDERS];
+    for &i in places.iter().step_by(MEASURED) {
+        let lines = [0, 1, 2, 3].map(|k| corner(&at, i - k, row, plane));
+        for (axes, bits) in bits.chunks_exact_mut(ORDERS).enumerate() {
+            let mut d = lines.map(|corner| corner[axes]);
+            for bits in bits {
                 *bits += u64::from(u64::BITS - (d[0] << 1 ^ d[0] >> 63).leading_zeros());
                 // The next order.
                 d = [d[0].wrapping_sub(d[1]), d[1].wrapping_sub(d[2]), d[2].wrapping_sub(d[3]), 0];
             }
         }
-        least = bits.into_iter().fold(least, u64::min);
     }
+    let least = bits.into_iter().fold(u64::MAX, u64::min) as f64 / places.len().div_ceil(MEASURED) as f64;
     // The highest bit is known, and so are the bits of a common divisor.
-    let known = 1 + divisor.checked_ilog2().unwrap_or(0);
-    (least as f64 / values.len().div_ceil(MEASURED) as f64 - f64::from(known)).max(0.0)
+    let mut known = f64::from(1 + divisor.checked_ilog2().unwrap_or(0));
+    if levels && same > 0 {
+        // Numbers of values are smaller than levels if most levels have no value.
+        let distinct = (values.len() * values.len() / 2 / same).max(1) as u64;
+        let span = values[values.len() - 1].abs_diff(first);
+        known += f64::from((span / distinct).checked_ilog2().unwrap_or(0));
+    }
+    (least - known).max(0.0)
+}
+
+/// True if a table of all differences of neighbors may shorten an array of integers: few differences, and many numbers between them.
+pub(super) fn has_few_differences(sample: &Sample) -> bool {
+    /// One of this number of differences on either side may be beside the others.
+    const BESIDE: usize = 20;
+    let dtype = sample.array.dtype();
+    let (width, count) = (dtype.bytes() as usize, sample.array.elements() as usize);
+    if dtype.is_float() {
+        return false;
+    }
+    // The high bits of a word; wrapping differences of the low bits are right without them.
+    let unused = u64::BITS as usize - 8 * width;
+    let at = |i: usize| {
+        let mut word = [0; 8];
+        word[8 - width..].copy_from_slice(&sample.bytes[i * width..][..width]);
+        i64::from_le_bytes(word)
+    };
+    let step = (count / VALUES).max(1) | 1;
+    let mut all: Vec<i64> =
+        (1..count).step_by(step).map(|i| at(i).wrapping_sub(at(i - 1)) >> unused).collect();
+    all.sort_unstable();
+    let same: usize = all.chunk_by(|a, b| a == b).map(|same| same.len() * (same.len() - 1) / 2).sum();
+    if same == 0 {
+        return false;
+    }
+    let distinct = (all.len() * all.len() / 2 / same) as u64;
+    // Stage `exact` finds a common divisor.
+    let divisor = all.iter().fold(0, |all, d| if all == 1 { 1 } else { common(all, d.unsigned_abs()) });
+    let beside = all.len() / BESIDE;
+    let numbers = all[all.len() - 1 - beside].abs_diff(all[beside]) / divisor.max(1);
+    numbers >= distinct + distinct / 2
+}
+
+/// Differences that stage `exact` compares: orders along x.
+const ORDERS: usize = 4;
+
+/// An element, and its differences along y, along z, and along both. Axes that do not exist have a distance of 0.
+fn corner(at: &impl Fn(usize) -> i64, i: usize, row: usize, plane: usize) -> [i64; 4] {
+    let own = at(i);
+    let y = if row > 0 { own.wrapping_sub(at(i - row)) } else { own };
+    if plane == 0 {
+        return [own, y, own, y];
+    }
+    let behind = at(i - plane);
+    let y_behind = if row > 0 { behind.wrapping_sub(at(i - plane - row)) } else { behind };
+    [own, y, own.wrapping_sub(behind), y.wrapping_sub(y_behind)]
 }
 
 fn read<T: bytemuck::AnyBitPattern>(bytes: &[u8], i: usize) -> T {
@@ -107,11 +178,65 @@ mod tests {
                 let options =
                     Options { container: Container::Compact, checksum: false, ..Options::default() };
                 let real = compress(&pipeline, &array, &options, &bytes).expect("container").len();
-                let (least, bits) = (least_bits(&sample), 8.0 * real as f64 / array.elements() as f64);
+                let (least, bits) = (least_bits(&sample, None), 8.0 * real as f64 / array.elements() as f64);
                 assert!(least <= bits, "{dims:?} {kind} {noise}: {least} of {bits}");
                 assert!(least >= 0.5 * bits - 6.0, "{dims:?} {kind} {noise}: {least} of {bits}");
             }
         }
+    }
+
+    /// Smooth levels with noise, all levels and few of them.
+    #[test]
+    fn containers_of_levels_are_not_shorter() {
+        let array = Array::new(DType::F32, &[250, 200]).expect("dims");
+        let mut state = 3u64;
+        let mut random = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        };
+        for (levels, noise, apart) in
+            [(2000.0, 0.0, 1.0), (2000.0, 0.05, 1.0), (300.0, 1.0, 1.0), (40.0, 1.0, 97.0)]
+        {
+            let mut value = |i: u64| {
+                let [a, b] = [i % 250, i / 250].map(|n| n as f64);
+                let level = levels * ((0.02 * a).sin() + (0.01 * b).cos() + noise * random());
+                (level.round() * apart * 0.01 + 5.0) as f32
+            };
+            let bytes: Vec<u8> = (0..array.elements()).flat_map(|i| value(i).to_le_bytes()).collect();
+            let sample = Sample::new(&array, &&*bytes, f64::INFINITY, Size::SMALL).expect("sample");
+            let lattice = sample.lattice();
+            assert!(lattice.is_some(), "{levels} {noise}");
+            let pipeline = preset_within("exact", DType::F32, "lossless", 0.0).expect("preset");
+            let options = Options { container: Container::Compact, checksum: false, ..Options::default() };
+            let real = compress(&pipeline, &array, &options, &bytes).expect("container").len();
+            let (least, bits) = (least_bits(&sample, lattice), 8.0 * real as f64 / array.elements() as f64);
+            assert!(least <= bits, "{levels} {noise} {apart}: {least} of {bits}");
+            assert!(least >= 0.5 * bits - 4.0, "{levels} {noise} {apart}: {least} of {bits}");
+        }
+    }
+
+    #[test]
+    fn few_differences_are_between_many_others() {
+        let ask = |dtype: DType, differences: &[i64]| {
+            let array = Array::new(dtype, &[50_000]).expect("dims");
+            let (mut state, mut at) = (1u64, 0i64);
+            let bytes: Vec<u8> = (0..50_000)
+                .flat_map(|_| {
+                    state =
+                        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    at = at.wrapping_add(differences[(state >> 33) as usize % differences.len()]);
+                    at.to_le_bytes()[..dtype.bytes() as usize].to_vec()
+                })
+                .collect();
+            has_few_differences(&Sample::new(&array, &&*bytes, f64::INFINITY, Size::SMALL).expect("sample"))
+        };
+        for dtype in [DType::U8, DType::I16, DType::U32, DType::I64] {
+            assert!(ask(dtype, &[1, 100]) && ask(dtype, &[-90, 0, 35]), "{dtype}");
+            // A common divisor, which stage `exact` finds, and all numbers.
+            assert!(!ask(dtype, &[-60, -40, -20, 0, 20, 40, 60]), "{dtype}");
+            assert!(!ask(dtype, &(-50..50).collect::<Vec<_>>()), "{dtype}");
+        }
+        assert!(!ask(DType::F32, &[1, 100]) && !ask(DType::I64, &[7]));
     }
 
     #[test]
@@ -129,7 +254,7 @@ mod tests {
         };
         for n in [1, 100, 50_000] {
             let sample = Sample::new(&array, &&*levels(n), f64::INFINITY, Size::SMALL).expect("sample");
-            assert_eq!(least_bits(&sample), 0.0, "{n}");
+            assert_eq!(least_bits(&sample, None), 0.0, "{n}");
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::pipeline::presets::preset_within;
 use crate::stages::lattice::FoundLattice;
 use candidates::Candidate;
 use sample::{Sample, Size};
-use trial::Trial;
+use trial::{Trial, Tried};
 
 /// The purpose of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,37 +179,8 @@ fn without_trial(
 
 /// The candidate with the highest ratio; a later one must save 2 %. The first blocks of the sample exclude candidates.
 fn best(array: &Array, sample: &Sample, lattice: Option<FoundLattice>, wish: &Wish<'_>) -> Result<Choice> {
-    /// Largest size of a candidate for the first blocks, as a multiple of the least one. A table of all values of a lattice is long
-    /// for few blocks.
-    const NEAR: f64 = 1.25;
-    const NEAR_WITH_TABLE: f64 = 3.0;
-    /// Blocks with a higher ratio are nearly empty, and exclude no candidate.
-    const EMPTY: f64 = 64.0;
     let trial = Trial::new(sample, array, wish);
-    let (first_bytes, first_elements) = (sample.first.bytes() as f64, sample.first.elements() as f64);
-    let (mut all, mut least) = (vec![], f64::INFINITY);
-    let excludes = |least: f64, bytes: f64, candidate: &Candidate| {
-        let has_table = lattice.is_some() && candidate.preset == "exact";
-        let near = if has_table { NEAR_WITH_TABLE } else { NEAR };
-        EMPTY * least >= first_bytes && bytes > near * least
-    };
-    for candidate in candidates::all(array, lattice, wish)? {
-        if candidate.preset == "exact" && lattice.is_none() && least < f64::INFINITY {
-            let bytes = lossless::least_bits(sample) / 8.0 * first_elements;
-            if excludes(least, bytes, &candidate) {
-                continue;
-            }
-        }
-        let tried = trial.tried(&candidate)?;
-        least = tried.iter().fold(least, |least, tried| least.min(tried.first));
-        all.extend(tried);
-    }
-    let mut sizes = vec![];
-    for tried in all {
-        if tried.whole.is_some() || !excludes(least, tried.first, &tried.candidate) {
-            sizes.extend(trial.predicted(&tried)?.map(|bytes| (bytes, tried.candidate)));
-        }
-    }
+    let mut sizes = sizes(&trial, candidates::all(array, sample, lattice, wish)?, lattice)?;
     while let Some(i) = smallest(&sizes) {
         let (bytes, candidate) = sizes.remove(i);
         if trial.accepts(&candidate)? {
@@ -218,6 +189,48 @@ fn best(array: &Array, sample: &Sample, lattice: Option<FoundLattice>, wish: &Wi
         }
     }
     Err(Error::Internal("no candidate compresses the sample"))
+}
+
+/// Bytes of the containers of the candidates that the first blocks of the sample do not exclude.
+fn sizes(
+    trial: &Trial<'_>,
+    candidates: Vec<Candidate>,
+    lattice: Option<FoundLattice>,
+) -> Result<Vec<(f64, Candidate)>> {
+    /// Largest size of a candidate for the first blocks, as a multiple of the least one. A table of all values of a lattice is long
+    /// for few blocks.
+    const NEAR: f64 = 1.25;
+    const NEAR_WITH_TABLE: f64 = 3.0;
+    /// Blocks with a higher ratio are nearly empty: the other blocks decide between candidates with a bound.
+    const EMPTY: f64 = 64.0;
+    let (lossless, within): (Vec<_>, Vec<_>) = candidates.into_iter().partition(Candidate::is_lossless);
+    let mut all = trial.tried(within)?;
+    let few = trial.first().bytes() as f64 / EMPTY;
+    let least = |all: &[Tried]| all.iter().fold(f64::INFINITY, |least, tried| least.min(tried.first));
+    let is_empty = least(&all) < few;
+    let [first, whole] = [trial.first(), trial.array].map(|array| array.elements() as f64);
+    let bytes_of_element = if is_empty { trial.bytes_of_multiples() / whole } else { least(&all) / first };
+    let bits = if all.is_empty() || lossless.is_empty() { 0.0 } else { trial.least_bits(lattice) };
+    let is_near = |candidate: &Candidate| {
+        // Interpolated levels have smaller differences.
+        let bits = if candidate.preset == "high" { bits - 1.0 } else { bits };
+        bits / 8.0 <= NEAR * bytes_of_element
+    };
+    all.extend(trial.tried(lossless.into_iter().filter(is_near).collect())?);
+    let least = least(&all);
+    all.retain(|Tried { first, candidate, .. }| match candidate.preset {
+        _ if !candidate.is_lossless() => is_empty || *first <= NEAR * least,
+        "exact" if lattice.is_some() => *first <= NEAR_WITH_TABLE * least.max(few),
+        _ => *first <= NEAR * least.max(few),
+    });
+    let is_alone = all.len() == 1 && !is_empty;
+    let mut sizes = vec![];
+    for tried in all {
+        let is_clear = is_alone && !tried.candidate.is_lossless();
+        let bytes = if is_clear { Some(trial.extrapolated(&tried)) } else { trial.predicted(&tried)? };
+        sizes.extend(bytes.map(|bytes| (bytes, tried.candidate)));
+    }
+    Ok(sizes)
 }
 
 /// The candidate with the shortest container.

@@ -6,6 +6,7 @@ use crate::base::dtype::DType;
 use crate::base::error::Result;
 use crate::codec::buffer;
 use crate::stages::lattice::{self, FoundLattice};
+use crate::stages::wide::{Work, widest};
 
 /// Elements of the sample: one of 512 of the array, between the limits of its size.
 const SHARE: u64 = 512;
@@ -116,37 +117,60 @@ impl Sample {
 const LANES: usize = 16;
 
 /// Widens a range by the bounded values among these.
-fn widen(dtype: DType, bytes: &[u8], threshold: f64, (low, high): &mut (f64, f64)) {
-    macro_rules! widen {
-        ($T:ty) => {{
-            const WIDTH: usize = size_of::<$T>();
-            // Independent lanes, which one instruction compares.
-            let (mut least, mut most) = ([<$T>::INFINITY; LANES], [<$T>::NEG_INFINITY; LANES]);
-            let threshold = (threshold as $T).min(<$T>::INFINITY);
-            let parts = bytes.chunks_exact(LANES * WIDTH);
-            // NaN is no bounded value.
-            let last = parts.remainder();
-            let mut rest = [<$T>::NAN; LANES];
-            for (rest, x) in rest.iter_mut().zip(last.chunks_exact(WIDTH)) {
-                *rest = bytemuck::pod_read_unaligned(x);
-            }
-            for part in parts.map(bytemuck::pod_read_unaligned::<[$T; LANES]>).chain([rest]) {
-                for ((x, least), most) in part.into_iter().zip(&mut least).zip(&mut most) {
-                    let bounded = x.abs() < threshold;
-                    *least = if bounded & (x < *least) { x } else { *least };
-                    *most = if bounded & (x > *most) { x } else { *most };
-                }
-            }
-            *low = least.iter().fold(*low, |low, &x| low.min(x.into()));
-            *high = most.iter().fold(*high, |high, &x| high.max(x.into()));
-        }};
-    }
-    match dtype {
-        DType::F32 => widen!(f32),
-        DType::F64 => widen!(f64),
-        _ => {}
-    }
+fn widen(dtype: DType, bytes: &[u8], threshold: f64, range: &mut (f64, f64)) {
+    let (low, high) = match dtype {
+        DType::F32 => widest(RangeF32 { bytes, threshold: threshold as f32 }),
+        DType::F64 => widest(RangeF64 { bytes, threshold }),
+        _ => return,
+    };
+    *range = (range.0.min(low), range.1.max(high));
 }
+
+macro_rules! range {
+    ($Name:ident, $T:ty) => {
+        struct $Name<'a> {
+            bytes: &'a [u8],
+            threshold: $T,
+        }
+
+        impl Work for $Name<'_> {
+            /// The smallest and the largest bounded value.
+            type Result = (f64, f64);
+
+            #[inline(always)]
+            fn run(self) -> (f64, f64) {
+                const WIDTH: usize = size_of::<$T>();
+                // Independent lanes, which one instruction compares.
+                let (mut least, mut most) = ([<$T>::INFINITY; LANES], [<$T>::NEG_INFINITY; LANES]);
+                let threshold = self.threshold.min(<$T>::INFINITY);
+                let mut look = |x: $T, lane: usize| {
+                    // NaN is no bounded value.
+                    let bounded = x.abs() < threshold;
+                    let (low, high) = (
+                        if bounded { x } else { <$T>::INFINITY },
+                        if bounded { x } else { <$T>::NEG_INFINITY },
+                    );
+                    least[lane] = if low < least[lane] { low } else { least[lane] };
+                    most[lane] = if high > most[lane] { high } else { most[lane] };
+                };
+                let parts = self.bytes.chunks_exact(LANES * WIDTH);
+                let rest = parts.remainder();
+                for part in parts {
+                    for lane in 0..LANES {
+                        look(bytemuck::pod_read_unaligned(&part[lane * WIDTH..][..WIDTH]), lane);
+                    }
+                }
+                for (lane, x) in rest.chunks_exact(WIDTH).enumerate() {
+                    look(bytemuck::pod_read_unaligned(x), lane);
+                }
+                let low = least.iter().fold(f64::INFINITY, |low, &x| low.min(x.into()));
+                (low, most.iter().fold(f64::NEG_INFINITY, |high, &x| high.max(x.into())))
+            }
+        }
+    };
+}
+range!(RangeF32, f32);
+range!(RangeF64, f64);
 
 /// Every `step`-th value as f64; none of integers.
 fn floats(dtype: DType, bytes: &[u8], step: usize) -> Vec<f64> {

@@ -11,7 +11,7 @@ mod inputs;
 mod parameters;
 mod params;
 mod shape;
-mod wide;
+pub(crate) mod wide;
 mod words;
 #[cfg(test)]
 pub(crate) use wide::portable;

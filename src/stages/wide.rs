@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 /// Work whose loops are inlined into [`Work::run`], so that they are compiled for the registers of the function around it.
-pub(super) trait Work {
+pub(crate) trait Work {
     type Result;
     fn run(self) -> Self::Result;
 }
@@ -40,7 +40,7 @@ pub(crate) fn portable<R>(f: impl FnOnce() -> R) -> R {
 
 /// Does the work with the widest registers.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn widest<W: Work>(work: W) -> W::Result {
+pub(crate) fn widest<W: Work>(work: W) -> W::Result {
     #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
     unsafe fn wide<W: Work>(work: W) -> W::Result {
         work.run()
@@ -59,7 +59,7 @@ pub(super) fn available() -> bool {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) fn widest<W: Work>(work: W) -> W::Result {
+pub(crate) fn widest<W: Work>(work: W) -> W::Result {
     work.run()
 }
 

@@ -211,6 +211,35 @@ fn lossless_choices_come_near_the_best_preset() {
     }
 }
 
+/// Distances of few kinds, far from each other: a table of the distances is shorter than the distances.
+#[test]
+fn integers_with_few_differences_are_coded_by_a_table_of_them() {
+    let mut rng = Rng(13);
+    let all = [(DType::I64, 300, 7_919_000), (DType::U32, 200, 104_729), (DType::I16, 40, 613)];
+    for (dtype, kinds, apart) in all {
+        let width = dtype.bytes() as usize;
+        let mut at = 0i64;
+        let bytes = (0..150_000).flat_map(|_| {
+            let kind = rng.below(kinds) as i64;
+            at = at.wrapping_add(apart * kind * kind % 32_749);
+            at.to_le_bytes()[..width].to_vec()
+        });
+        let sample = Sample::new(dtype, &[500, 300], bytes.collect());
+        let exact = preset_within("exact", dtype, "lossless", 0.0).unwrap();
+        let exact = compress(&exact, &sample.array, &Options::default(), &sample.bytes).unwrap().len();
+        for goal in [Goal::Balanced, Goal::Ratio] {
+            let choice = chosen(&sample, goal, Aim::Lossless);
+            let (container, restored) = through(&choice, &sample);
+            assert!(restored == sample.bytes, "{dtype}");
+            assert_eq!((choice.preset, choice.mode), ("exact", "lossless"), "{dtype}");
+            assert!(20 * container.len() < 19 * exact, "{dtype}: {} and {exact}", container.len());
+            // Other arrays keep every bit, too.
+            let other = samples::make(dtype, &[300, 200], Content::Random, 3);
+            assert!(through(&choice, &other).1 == other.bytes, "{dtype}");
+        }
+    }
+}
+
 #[test]
 fn targets_are_met() {
     let sample = field(DType::F32, |n| n + 0.01 * (900.0 * n).sin());

@@ -170,7 +170,11 @@ pub(super) fn text(choice: &Choice) -> String {
     };
     match &choice.lattice {
         Some(lattice) => format!("preset {} on a lattice, lossless: {lattice}", choice.preset),
-        None if choice.mode == "lossless" => format!("preset {}, lossless", choice.preset),
+        None if choice.mode == "lossless" => {
+            let is_first = choice.pipeline.nodes().first().is_some_and(|node| node.stage() == "difference");
+            let after = if is_first && choice.preset == "exact" { " after stage difference" } else { "" };
+            format!("preset {}{after}, lossless", choice.preset)
+        }
         None => format!("preset {}{axes}, mode {}, bound {:?}", choice.preset, choice.mode, choice.bound),
     }
 }

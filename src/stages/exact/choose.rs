@@ -4,6 +4,7 @@ use super::params::{FLOAT, MOST_ORDER, SAMPLE, SIGNED};
 use super::predict::{Orders, Shape};
 use super::word::{Map, Word};
 use crate::base::parallel::Parallel;
+use crate::stages::wide::{Work, widest};
 
 /// Elements before a hole's neighbor that the sample looks at.
 const BACK: usize = 32;
@@ -46,6 +47,43 @@ pub(super) struct Choice<W> {
     pub(super) cost: u64,
 }
 
+/// The least cost so far.
+struct Best<W> {
+    choice: Choice<W>,
+    /// Quarters of bits of the sample.
+    cost: u64,
+    /// Elements of the array and of the sample.
+    all: usize,
+    looked: u64,
+}
+
+impl<W: Word> Best<W> {
+    fn offer(&mut self, orders: Orders, hole: Option<W>, form: Form<W>, cost: u64) {
+        let whole = (u128::from(cost) * self.all as u128 / u128::from(self.looked.max(1))) as u64;
+        if cost < self.cost && whole < self.choice.cost {
+            self.cost = cost;
+            self.choice = Choice { orders, hole, form, cost: whole };
+        }
+    }
+}
+
+/// True if enough of the sorted values repeat for a table to pay.
+pub(super) fn repeats<W: Word>(sorted: &[W]) -> bool {
+    let repeated = sorted.windows(2).filter(|w| w[0] == w[1]).count();
+    64 * repeated >= sorted.len()
+}
+
+/// The most frequent of sorted values, the first one of equals, if it has a sixteenth of them.
+fn frequent<W: Word>(sorted: &[W]) -> Option<W> {
+    let (mut best, mut most) = (None, 0);
+    for equal in sorted.chunk_by(|a, b| a == b) {
+        if equal.len() > most {
+            (best, most) = (equal.first().copied(), equal.len());
+        }
+    }
+    best.filter(|_| 16 * most >= sorted.len())
+}
+
 /// The elements that are looked at.
 pub(super) struct Sample(Vec<usize>);
 
@@ -65,7 +103,8 @@ impl Sample {
     ) -> Map<W> {
         let places = || self.0.iter().map(|&i| Map::place(kind, element(i)));
         let least = places().min().unwrap_or(0);
-        let factor = places().fold(0, |factor, place| divisor(factor, place - least));
+        let factor =
+            places().fold(0, |factor, place| if factor == 1 { 1 } else { divisor(factor, place - least) });
         if factor > 1 {
             let tasks = n.div_ceil(TASK);
             let of = |task: usize| {
@@ -93,68 +132,54 @@ impl Sample {
         self.0.len() as u64
     }
 
-    fn sorted<W: Word>(&self, o: &[W]) -> Vec<W> {
+    /// The elements in ascending order.
+    pub(super) fn sorted<W: Word>(&self, o: &[W]) -> Vec<W> {
         let mut all: Vec<W> = self.0.iter().map(|&i| o[i]).collect();
         all.sort_unstable();
         all
     }
 
-    /// True if enough values repeat for a table to pay.
-    pub(super) fn repeats<W: Word>(&self, o: &[W]) -> bool {
-        let all = self.sorted(o);
-        let repeated = all.windows(2).filter(|w| w[0] == w[1]).count();
-        64 * repeated >= all.len()
-    }
-
-    /// The most frequent value, the first one of equals, if it has a sixteenth of the sample.
-    fn frequent<W: Word>(&self, o: &[W]) -> Option<W> {
-        let all = self.sorted(o);
-        let (mut best, mut most) = (None, 0);
-        for equal in all.chunk_by(|a, b| a == b) {
-            if equal.len() > most {
-                (best, most) = (equal.first().copied(), equal.len());
-            }
-        }
-        best.filter(|_| 16 * most >= all.len())
-    }
-
-    /// The choice that costs least, the first of equals.
-    pub(super) fn choose<W: Word>(&self, o: &[W], dims: [usize; 3]) -> Choice<W> {
-        let mut best = Choice { orders: Orders::default(), hole: None, form: Form::SIGNED, cost: u64::MAX };
-        let whole = |cost: u64| (u128::from(cost) * o.len() as u128 / u128::from(self.len().max(1))) as u64;
+    /// The choice that costs least, the first of equals. `sorted` are the elements of the sample in ascending order.
+    pub(super) fn choose<W: Word>(&self, o: &[W], sorted: &[W], dims: [usize; 3]) -> Choice<W> {
+        let mut best = Best {
+            choice: Choice { orders: Orders::default(), hole: None, form: Form::SIGNED, cost: u64::MAX },
+            cost: u64::MAX,
+            all: o.len(),
+            looked: self.len(),
+        };
+        let corners = self.corners(o, Shape::new(dims));
         for (z, y) in [(false, false), (false, true), (true, false), (true, true)] {
             if y && dims[1] == 1 || z && dims[2] == 1 {
                 continue;
             }
+            let mut lines: Vec<[W; BEHIND]> =
+                corners.iter().map(|corners| corners.map(|corner| flat(corner, y, z))).collect();
             for x in 0..=MOST_ORDER as u8 {
-                let orders = Orders { x, y, z };
-                let differences = self.differences(o, Shape::new(dims), orders);
+                let differences: Vec<W> = lines.iter().map(|line| line[0]).collect();
                 for form in forms(&differences) {
-                    let cost = whole(cost(&differences, form));
-                    if cost < best.cost {
-                        best = Choice { orders, hole: None, form, cost };
-                    }
+                    let cost = widest(Cost { differences: &differences, form, most: best.cost });
+                    best.offer(Orders { x, y, z }, None, form, cost);
                 }
+                lines.iter_mut().for_each(|line| *line = next_order(*line));
             }
         }
-        if let Some(hole) = self.frequent(o) {
+        if let Some(hole) = frequent(sorted) {
             for x in 0..=1 {
                 let orders = Orders { x, y: false, z: false };
                 let (differences, marks) = self.with_holes(o, x, hole);
                 for form in forms(&differences) {
                     let all: u64 = differences.iter().map(|&d| quarters(form.number(d)) + 4).sum();
-                    let cost = whole(all + marks);
-                    if cost < best.cost {
-                        best = Choice { orders, hole: Some(hole), form, cost };
-                    }
+                    best.offer(orders, Some(hole), form, all + marks);
                 }
             }
         }
-        best
+        best.choice
     }
 
-    fn differences<W: Word>(&self, o: &[W], shape: Shape, orders: Orders) -> Vec<W> {
-        self.0.iter().map(|&i| difference(o, shape, orders, i)).collect()
+    /// Each element of the sample and those before it, the nearest first.
+    fn corners<W: Word>(&self, o: &[W], shape: Shape) -> Vec<[Corner<W>; BEHIND]> {
+        let corner = |i: Option<usize>| i.map_or([W::ZERO; 4], |i| corner(o, shape, i));
+        self.0.iter().map(|&i| [0, 1, 2, 3].map(|k| corner(i.checked_sub(k)))).collect()
     }
 
     /// The differences of elements that are no holes, and the cost of the marks of holes.
@@ -202,49 +227,73 @@ fn forms<W: Word>(differences: &[W]) -> [Form<W>; 3] {
     ]
 }
 
-fn cost<W: Word>(differences: &[W], form: Form<W>) -> u64 {
-    let (mut bits, mut others) = (0, 0);
-    for &d in differences {
-        let u = form.number(d);
-        bits += quarters(u);
-        others += u64::from(u != W::ZERO);
+/// The cost of differences in quarters of bits, or a number that is not below `most`.
+struct Cost<'a, W> {
+    differences: &'a [W],
+    form: Form<W>,
+    most: u64,
+}
+
+impl<W: Word> Work for Cost<'_, W> {
+    type Result = u64;
+
+    #[inline(always)]
+    fn run(self) -> u64 {
+        /// Differences between two comparisons with `most`.
+        const PART: usize = 256;
+        let (mut bits, mut others) = (0, 0);
+        for part in self.differences.chunks(PART) {
+            for &d in part {
+                let u = self.form.number(d);
+                bits += quarters(u);
+                others += u64::from(u != W::ZERO);
+            }
+            if bits >= self.most {
+                return bits;
+            }
+        }
+        // Each that is not zero is marked among those that are.
+        bits + 4 * others * mark(self.differences.len() as u64, others)
     }
-    // Each that is not zero is marked among those that are.
-    bits + 4 * others * mark(differences.len() as u64, others)
 }
 
 /// The length of a number in quarters of bits, about.
+#[inline(always)]
 fn quarters<W: Word>(u: W) -> u64 {
-    let (u, n) = (u.wide(), u.length());
-    u64::from(4 * n) + if n > 2 { u >> (n - 3) & 3 } else { 0 }
+    let u = u.wide();
+    let zeros = u.leading_zeros();
+    let below = u.wrapping_shl(zeros) >> (u64::BITS - 3) & 3;
+    u64::from(4 * (u64::BITS - zeros)) + if u > 3 { below } else { 0 }
 }
 
-/// The difference at one element.
-fn difference<W: Word>(o: &[W], shape: Shape, orders: Orders, i: usize) -> W {
-    // Along y and z.
-    let flat = |i: usize| {
-        let has_y = orders.y && i % shape.plane >= shape.row;
-        let has_z = orders.z && i >= shape.plane;
-        let mut d = o[i];
-        if has_y {
-            d = d.sub(o[i - shape.row]);
-        }
-        if has_z {
-            d = d.sub(o[i - shape.plane]);
-            if has_y {
-                d = d.add(o[i - shape.row - shape.plane]);
-            }
-        }
-        d
-    };
-    let at = |k: usize| i.checked_sub(k).map_or(W::ZERO, flat);
-    let three = |a: W| a.add(a).add(a);
-    match orders.x {
-        0 => at(0),
-        1 => at(0).sub(at(1)),
-        2 => at(0).sub(at(1)).sub(at(1)).add(at(2)),
-        _ => at(0).sub(three(at(1))).add(three(at(2))).sub(at(3)),
+/// An element and its neighbors along y, along z, and along both; 0 for neighbors that do not exist.
+type Corner<W> = [W; 4];
+
+/// Elements of a row that make a difference of the highest order.
+const BEHIND: usize = MOST_ORDER as usize + 1;
+
+fn corner<W: Word>(o: &[W], shape: Shape, i: usize) -> Corner<W> {
+    let has_z = i >= shape.plane;
+    let has_y = i % shape.plane >= shape.row;
+    let at = |exists: bool, back: usize| if exists { o[i - back] } else { W::ZERO };
+    [o[i], at(has_y, shape.row), at(has_z, shape.plane), at(has_y && has_z, shape.row + shape.plane)]
+}
+
+/// The difference along y and z.
+#[inline(always)]
+fn flat<W: Word>([own, y_before, z_before, both]: Corner<W>, y: bool, z: bool) -> W {
+    match (y, z) {
+        (false, false) => own,
+        (true, false) => own.sub(y_before),
+        (false, true) => own.sub(z_before),
+        (true, true) => own.sub(y_before).sub(z_before).add(both),
     }
+}
+
+/// Differences of the next order along x.
+#[inline(always)]
+fn next_order<W: Word>([a, b, c, d]: [W; BEHIND]) -> [W; BEHIND] {
+    [a.sub(b), b.sub(c), c.sub(d), W::ZERO]
 }
 
 #[cfg(test)]
@@ -260,7 +309,12 @@ mod tests {
             let orders = Orders { x: code % 4, y: code & 4 != 0, z: code & 8 != 0 };
             let mut room = vec![0; 216 + usize::from(orders.x)];
             let all = differences(&o, shape, orders, 0, &mut room);
-            assert!((0..216).all(|i| all[i] == difference(&o, shape, orders, i)), "{orders:?}");
+            let sample = Sample((0..216).collect());
+            for (i, corners) in sample.corners(&o, shape).into_iter().enumerate() {
+                let line = corners.map(|corner| flat(corner, orders.y, orders.z));
+                let line = (0..orders.x).fold(line, |line, _| next_order(line));
+                assert_eq!(all[i], line[0], "{orders:?} {i}");
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Kernel `exact_encode`.
 
 use super::batch::{Numbers, Scale, long_bits};
-use super::choose::{Form, Sample};
+use super::choose::{Form, Sample, repeats};
 use super::params::{ExactParams, MOST_ORDER};
 use super::predict::{Orders, Shape, differences};
 use super::stream::{self, Coded, HEAD};
@@ -65,10 +65,11 @@ fn parts<W: Word>(
     let n = src.len() / size_of::<W>();
     let map = sample.map(|i| at::<W>(src, i).unwrap_or(W::ZERO), (n, kind), threads);
     let o = integers::<W>(src, map, threads)?;
-    let mut choice = sample.choose(&o, dims);
-    let mut found = if sample.repeats(&o) { table::find(&o, kind)? } else { None };
+    let sorted = sample.sorted(&o);
+    let mut choice = sample.choose(&o, &sorted, dims);
+    let mut found = if repeats(&sorted) { table::find(&o, kind)? } else { None };
     if let Some(table) = &found {
-        let of_ranks = sample.choose(&table.ranks, dims);
+        let of_ranks = sample.choose(&table.ranks, &sample.sorted(&table.ranks), dims);
         if of_ranks.cost.saturating_add(table.cost()) < choice.cost {
             choice = of_ranks;
         } else {

@@ -36,6 +36,13 @@ impl FoundLattice {
         args.set_real("offset", self.offset)
     }
 
+    /// The level that is nearest to a value; 0 of NaN.
+    pub(crate) fn level(&self, x: f64) -> i64 {
+        let distance = x - self.offset;
+        (if self.formula == FORMULA_DIVIDE { distance * self.scale } else { distance / self.scale }).round()
+            as i64
+    }
+
     /// Distance of two levels in data units.
     pub(crate) fn step(&self) -> f64 {
         if self.formula == FORMULA_DIVIDE { 1.0 / self.scale } else { self.scale }

@@ -1,6 +1,8 @@
 //! A line through values that are nearly at whole multiples of an unknown distance.
 
 use super::find::MOST_LEVELS;
+use super::value::nearest_integer;
+use crate::stages::wide::{Work, widest};
 
 /// Level n is at n · scale + offset.
 #[derive(Clone, Copy, Debug)]
@@ -18,9 +20,12 @@ const SHORT: f64 = 65535.0;
 /// have no common measure, or there are too many levels.
 pub(super) fn line(values: &[f64], noise: f64) -> Option<Line> {
     let mut distances: Vec<f64> = values.windows(2).map(|w| w[1] - w[0]).collect();
+    // Most values that are on no lattice have neighbors.
+    let mut scale = distances.iter().copied().reduce(f64::min)?;
+    if scale <= RESOLVED * noise {
+        return None;
+    }
     distances.sort_unstable_by(f64::total_cmp);
-    let smallest = *distances.first()?;
-    let mut scale = smallest;
     // Each pass that fails makes the scale at most half as large.
     let refined = loop {
         if scale <= RESOLVED * noise {
@@ -65,20 +70,27 @@ fn measure(mut scale: f64, distances: &[f64], noise: f64) -> Result<f64, f64> {
 impl Line {
     /// Lines to try: with few digits, then through the middle of the permitted range. Each has its offset in the places in which
     /// programs that unpack integers put it.
-    pub(super) fn candidates(self, values: &[f64], spacing: fn(f64) -> f64) -> Vec<Line> {
+    pub(super) fn candidates(self, values: &[f64], spacing: fn(f64) -> f64) -> impl Iterator<Item = Line> {
         let fitted = self.least_squares(values);
         let count = ((values[values.len() - 1] - values[0]) / self.scale).round();
-        let mut lines = vec![];
-        for scale in [short(fitted.scale, fitted.scale / count / 64.0), fitted.scale] {
-            // At the first value, at zero or next to it, in the middle, and where the first level is the lowest one of 16 bits.
+        let scales = [short(fitted.scale, fitted.scale / count / 64.0), fitted.scale];
+        // At the first value, at zero or next to it, in the middle, and where the first level is the lowest one of 16 bits.
+        let places = move |scale: f64| {
             let near_zero = (fitted.offset / scale).round();
-            for shift in [0.0, -near_zero, (count / 2.0).round(), (SHORT / 2.0).floor()] {
-                let at = Line { scale, offset: fitted.offset + shift * scale };
-                let digits = Line { scale, offset: short(at.offset, scale / 64.0) };
-                lines.extend([digits, at, at.settled(values, spacing), digits.settled(values, spacing)]);
-            }
-        }
-        lines
+            let shifts = [0.0, -near_zero, (count / 2.0).round(), (SHORT / 2.0).floor()];
+            shifts.map(|shift| Line { scale, offset: fitted.offset + shift * scale })
+        };
+        let forms = move |at: Line| {
+            let digits = Line { offset: short(at.offset, at.scale / 64.0), ..at };
+            // Most searches end before the slow ones.
+            (0..4).map(move |form| match form {
+                0 => digits,
+                1 => at,
+                2 => at.settled(values, spacing),
+                _ => digits.settled(values, spacing),
+            })
+        };
+        scales.into_iter().flat_map(places).flat_map(forms)
     }
 
     /// Lines with an offset of few digits, the fewest first, that is the value of a level between the lowest and the highest one.
@@ -89,7 +101,10 @@ impl Line {
         let scale = short(fitted.scale, noise / count as f64);
         let powers = [1.0, 10.0, 100.0, 1e3, 1e4, 1e5];
         let near = powers.into_iter().flat_map(move |power| {
-            (0..=count).filter_map(move |level| {
+            let first_ones = (0..=count).step_by(BLOCK as usize);
+            let may_be = move |&first: &u64| widest(NearDigits { line: fitted, noise, power, first });
+            let levels = move |first: u64| first..=count.min(first + BLOCK - 1);
+            first_ones.filter(may_be).flat_map(levels).filter_map(move |level| {
                 let offset = fitted.offset + level as f64 * fitted.scale;
                 let nearest = (offset * power).round() / power;
                 ((nearest - offset).abs() <= 2.0 * noise).then_some(Line { scale, offset: nearest })
@@ -134,6 +149,32 @@ impl Line {
             }
         }
         self
+    }
+}
+
+/// Levels that are looked at together.
+const BLOCK: u64 = 512;
+
+/// Asks whether a level from `first` on may be near a whole number over `power`.
+struct NearDigits {
+    line: Line,
+    noise: f64,
+    power: f64,
+    first: u64,
+}
+
+impl Work for NearDigits {
+    type Result = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let NearDigits { line, noise, power, first } = self;
+        let (first, most) = (first as f64, 4.0 * noise * power);
+        (0..BLOCK as i32).fold(false, |any, i| {
+            let scaled = (line.offset + (first + f64::from(i)) * line.scale) * power;
+            // Beyond the numbers that this rounds, the result is 0, which is near.
+            any | ((scaled - nearest_integer(scaled)).abs() <= most)
+        })
     }
 }
 

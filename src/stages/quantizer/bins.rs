@@ -86,11 +86,24 @@ impl<T: Real> Bins<T> {
 
     /// The number of these values that no bin represents although a bin for their magnitude exists.
     pub(super) fn misses(&self, x: &[T]) -> usize {
-        let missed = |x: T| {
-            let inside = x.mul(self.inverse).abs() < self.radius && x.abs() < self.threshold;
-            inside && (if self.fast() { self.find::<true>(x) } else { self.find::<false>(x) }).is_none()
-        };
-        x.iter().filter(|&&x| missed(x)).count()
+        widest(Misses { bins: self, x })
+    }
+
+    /// True if the value has no nearest bin, but a bin of its magnitude exists.
+    #[inline(always)]
+    fn is_doubtful<const FAST: bool>(&self, x: T) -> bool {
+        let inside = (x.mul(self.inverse).abs() < self.radius) & (x.abs() < self.threshold);
+        inside & !self.bin::<FAST>(x).1
+    }
+
+    /// [`Bins::misses`]. The first pass has no branch; the second one is rare.
+    #[inline(always)]
+    fn count_misses<const FAST: bool>(&self, x: &[T]) -> usize {
+        let any = x.iter().fold(false, |any, &x| any | self.is_doubtful::<FAST>(x));
+        if !any {
+            return 0;
+        }
+        x.iter().filter(|&&x| self.is_doubtful::<FAST>(x) && self.other(x).is_none()).count()
     }
 
     fn fast(&self) -> bool {
@@ -117,6 +130,22 @@ impl<T: Real> Bins<T> {
                 *o = self.other(x).map_or(x.to_bits(), |bin| C::from_bin(bin, true));
             }
         }
+    }
+}
+
+/// Values whose misses are counted.
+struct Misses<'a, T> {
+    bins: &'a Bins<T>,
+    x: &'a [T],
+}
+
+impl<T: Real> Work for Misses<'_, T> {
+    type Result = usize;
+
+    #[inline(always)]
+    fn run(self) -> usize {
+        let bins = *self.bins;
+        if bins.fast() { bins.count_misses::<true>(self.x) } else { bins.count_misses::<false>(self.x) }
     }
 }
 
