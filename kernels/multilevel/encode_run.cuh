@@ -14,24 +14,25 @@ struct RunRoom {
 };
 // Shared memory of a block, with the entries of a set of tables.
 struct RunsRoom {
-  RunEntry entries[CONTEXTS * SYMBOLS];
+  uint2 entries[CONTEXTS * SYMBOLS];
   RunRoom warps[RUN_WARPS];
   FZ_DEV void load(const EncoderSet& set) {
     __syncthreads();
-    for (uint32_t i = threadIdx.x; i < CONTEXTS * SYMBOLS; i += blockDim.x) entries[i] = run_entry((&set.entries[0][0])[i]);
+    for (uint32_t i = threadIdx.x; i < CONTEXTS * SYMBOLS; i += blockDim.x) entries[i] = (&set.entries[0][0])[i];
     __syncthreads();
   }
 };
 
 // Entries in shared memory.
 struct RunEntries {
-  Shared<RunEntry> of;
-  FZ_DEV RunEntry at(uint32_t i) const {
+  Shared<uint2> of;
+  FZ_DEV uint2 at(uint32_t i) const {
 #ifdef FZ_EMULATED
     return (&*of)[i];
 #else
-    RunEntry e;
-    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(e.factor), "=r"(e.rest), "=r"(e.before), "=r"(e.shift) : "r"(of.at + i * (uint32_t)sizeof(RunEntry)));
+    // The compiler would compute the address of the shared memory again for each load.
+    uint2 e;
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(e.x), "=r"(e.y) : "r"(of.at + i * (uint32_t)sizeof(uint2)));
     return e;
 #endif
   }
@@ -192,12 +193,8 @@ template <class T, bool ANYWHERE> struct TokenEncoder {
   }
   // Encodes a step. The comparison is true for tokens with raw bits and for token 15, but not for token 63.
   template <class Codes> FZ_DEV void step(uint32_t kept, const Codes& codes, uint32_t j) const {
-    RunEntry entry = entries.at(kept % 1024);
-    if (__any_sync(ALL, (kept + 1) & 48)) {
-      raw(kept, codes, j);
-      // The entry does not stay in registers meanwhile.
-      entry = entries.at(kept % 1024);
-    }
+    const uint2 entry = entries.at(kept % 1024);
+    if (__any_sync(ALL, (kept + 1) & 48)) raw(kept, codes, j);
     run.symbol(entry);
   }
   // Batches backward; the codes of the next one are on their way.
@@ -272,7 +269,7 @@ template <bool ANYWHERE> FZ_DEV void encode_masks(RunEncoder<ANYWHERE>& run, con
       symbol = masks[batch] >> layout.shift(row) & 15;
       if (row > 0) before = masks[layout.batch(number, row - 1, lane)] >> layout.shift(row - 1) & 15;
     }
-    run.symbol(live ? entries.at(layout.context(before) * SYMBOLS + symbol) : RunEntry{0, 0, 0, 0});
+    run.symbol(entries.at(layout.context(before) * SYMBOLS + symbol), live);
   }
 }
 

@@ -9,7 +9,7 @@ template <class T> FZ_DEV void encode_runs(const Args& a, RunsRoom& own) {
   const EncoderMemory memory(a, p);
   if (elements(p) == 0) return;
   const State& state = *memory.state;
-  const RunEntries entries = {Shared<RunEntry>(own.entries[0])};
+  const RunEntries entries = {Shared<uint2>(own.entries[0])};
   RunGroup group;
 #pragma unroll 1
   for (uint32_t k = blockIdx.x; group.find(*memory.plan, state, k); k += gridDim.x) {
@@ -30,7 +30,7 @@ template <class T> FZ_DEV void encode_again(const Args& a, RunsRoom& own) {
   const State& state = *memory.state;
   if (state.stored || !state.overflows) return;
   const Out out(output(a, 1));
-  const RunEntries entries = {Shared<RunEntry>(own.entries[0])};
+  const RunEntries entries = {Shared<uint2>(own.entries[0])};
   RunGroup group;
 #pragma unroll 1
   for (uint32_t k = blockIdx.x; group.find(*memory.plan, state, k); k += gridDim.x) {

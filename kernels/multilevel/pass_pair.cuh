@@ -5,8 +5,8 @@
 
 namespace fz {
 namespace multilevel {
-// Passes over y of fewer batches are coded apart: there would not be enough pairs for all blocks.
-constexpr uint32_t PAIR_BATCHES = 2048;
+// Passes of fewer units are coded apart: blocks would have no unit.
+constexpr uint32_t PAIR_UNITS = 512;
 // The known points of the even rows in shared memory: those of 8 taps, and those that are on their way.
 constexpr uint32_t PAIR_POINTS = 4096;
 
@@ -43,7 +43,7 @@ template <class T, uint32_t WIDTH> struct PairEncoder {
 
   // True if the kernel of the pass over x codes both passes; `y` and `x` are their sections.
   FZ_DEV static bool fits(const Shape& shape, const Section& y, const Section& x, const uint8_t* source) {
-    return x.points[0] == WIDTH && y.known == y.along && y.along % BATCH == 0 && y.batches >= PAIR_BATCHES && WideEncoder<T>::fits(shape, y, source) && WideEncoder<T>::fits(shape, x, source);
+    return x.points[0] == WIDTH && y.known == y.along && y.along % BATCH == 0 && y.points[2] * y.per_line >= PAIR_UNITS && WideEncoder<T>::fits(shape, y, source) && WideEncoder<T>::fits(shape, x, source);
   }
   // Begins to copy even rows from row `r` on, as many as an iteration has.
   FZ_DEV void stage(const T* even, int r) const {

@@ -12,16 +12,6 @@ constexpr uint32_t ESCAPE = 2047;
 // The largest number of words before the codes of a run, in pairs.
 constexpr uint32_t HEAD_PAIRS = 65;
 
-// The parts of an `encoder_entry`, so that no instructions take it apart: m, 2^14 less the frequency, the sum before, and k, with `one` as
-// the highest bit.
-struct __align__(16) RunEntry {
-  uint32_t factor, rest, before, shift;
-};
-FZ_DEV RunEntry run_entry(uint2 e) {
-  if (e.y == 0) return {0, 0, 0, 0};
-  return {e.x | 1u << 31, e.y & (ONE_SLOT - 1), e.y >> FREQUENCY_BITS & (ONE_SLOT - 1), e.y >> 28 | (e.x & 1u << 31)};
-}
-
 // Words are written downward from `end`. Words beyond the room are only counted.
 template <bool ANYWHERE> struct RunEncoder {
   uint8_t* end;
@@ -76,11 +66,6 @@ template <bool ANYWHERE> struct RunEncoder {
     own = need ? own + 1 : own;
   }
   // Encodes a symbol, by its entry in the table of an encoder. Nothing changes if the entry is 0.
-  FZ_DEV void symbol(RunEntry e) {
-    emit((x >> (32 - FREQUENCY_BITS)) + e.rest, ONE_SLOT);
-    const uint32_t q = __funnelshift_r(__umulhi(x + (e.shift >> 31), e.factor), 0, e.shift);
-    x += e.before + q * e.rest;
-  }
   FZ_DEV void symbol(uint2 e) {
     const uint32_t rest = e.y & (ONE_SLOT - 1);
     emit((x >> (32 - FREQUENCY_BITS)) + rest, ONE_SLOT);
