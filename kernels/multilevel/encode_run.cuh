@@ -23,6 +23,21 @@ struct RunsRoom {
   }
 };
 
+// Entries in shared memory.
+struct RunEntries {
+  Shared<uint2> of;
+  FZ_DEV uint2 at(uint32_t i) const {
+#ifdef FZ_EMULATED
+    return (&*of)[i];
+#else
+    // The compiler would compute the address of the shared memory again for each load.
+    uint2 e;
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(e.x), "=r"(e.y) : "r"(of.at + i * (uint32_t)sizeof(uint2)));
+    return e;
+#endif
+  }
+};
+
 // A run or mask run of a section.
 struct RunPlace {
   uint32_t section, run;
@@ -146,7 +161,7 @@ template <class T, bool ANYWHERE> struct TokenEncoder {
   const Section& s;
   const Keeper keeper;
   const Source<T> source;
-  const uint2* entries;
+  const RunEntries& entries;
   RunEncoder<ANYWHERE>& run;
 
   // Encodes raw bits of step j of such codes. Tokens from 16 to 30 have 2 to 5 bits; 1 is added so that token 63 is not a longer one.
@@ -178,7 +193,7 @@ template <class T, bool ANYWHERE> struct TokenEncoder {
   }
   // Encodes a step. The comparison is true for tokens with raw bits and for token 15, but not for token 63.
   template <class Codes> FZ_DEV void step(uint32_t kept, const Codes& codes, uint32_t j) const {
-    const uint2 entry = entries[kept % 1024];
+    const uint2 entry = entries.at(kept % 1024);
     if (__any_sync(ALL, (kept + 1) & 48)) raw(kept, codes, j);
     run.symbol(entry);
   }
@@ -242,7 +257,7 @@ template <class T, bool ANYWHERE> struct TokenEncoder {
 };
 
 // The masks of a run, the last ones first.
-template <bool ANYWHERE> FZ_DEV void encode_masks(RunEncoder<ANYWHERE>& run, const Section& s, const uint8_t* masks, const uint2* entries, uint32_t number) {
+template <bool ANYWHERE> FZ_DEV void encode_masks(RunEncoder<ANYWHERE>& run, const Section& s, const uint8_t* masks, const RunEntries& entries, uint32_t number) {
   const MaskLayout layout(s);
   const uint32_t lane = threadIdx.x & 31;
 #pragma unroll 1
@@ -254,12 +269,12 @@ template <bool ANYWHERE> FZ_DEV void encode_masks(RunEncoder<ANYWHERE>& run, con
       symbol = masks[batch] >> layout.shift(row) & 15;
       if (row > 0) before = masks[layout.batch(number, row - 1, lane)] >> layout.shift(row - 1) & 15;
     }
-    run.symbol(entries[layout.context(before) * SYMBOLS + symbol], live);
+    run.symbol(entries.at(layout.context(before) * SYMBOLS + symbol), live);
   }
 }
 
 // Codes a run or mask run with the entries of its set of tables; returns its words.
-template <class T, bool ANYWHERE> FZ_DEV uint32_t encode_run(const Args& a, const EncoderMemory& memory, const RunPlace& place, const uint2* entries, uint8_t* end, uint32_t room, RunRoom& own) {
+template <class T, bool ANYWHERE> FZ_DEV uint32_t encode_run(const Args& a, const EncoderMemory& memory, const RunPlace& place, const RunEntries& entries, uint8_t* end, uint32_t room, RunRoom& own) {
   const Section& s = memory.plan->of[place.section];
   const Coding& c = memory.state->of[place.section];
   const uint8_t* masks = memory.masks + s.first_batch;

@@ -9,6 +9,7 @@ template <class T> FZ_DEV void encode_runs(const Args& a, RunsRoom& own) {
   const EncoderMemory memory(a, p);
   if (elements(p) == 0) return;
   const State& state = *memory.state;
+  const RunEntries entries = {Shared<uint2>(own.entries[0])};
   RunGroup group;
 #pragma unroll 1
   for (uint32_t k = blockIdx.x; group.find(*memory.plan, state, k); k += gridDim.x) {
@@ -17,7 +18,7 @@ template <class T> FZ_DEV void encode_runs(const Args& a, RunsRoom& own) {
     uint32_t number, room;
     if (!group.own(state, place, number)) continue;
     uint8_t* end = slot_end(memory, place, room);
-    const uint32_t words = encode_run<T, false>(a, memory, place, own.entries, end, room, own.warps[threadIdx.x >> 5]);
+    const uint32_t words = encode_run<T, false>(a, memory, place, entries, end, room, own.warps[threadIdx.x >> 5]);
     if ((threadIdx.x & 31) == 0) memory.sizes[number] = words;
   }
 }
@@ -29,6 +30,7 @@ template <class T> FZ_DEV void encode_again(const Args& a, RunsRoom& own) {
   const State& state = *memory.state;
   if (state.stored || !state.overflows) return;
   const Out out(output(a, 1));
+  const RunEntries entries = {Shared<uint2>(own.entries[0])};
   RunGroup group;
 #pragma unroll 1
   for (uint32_t k = blockIdx.x; group.find(*memory.plan, state, k); k += gridDim.x) {
@@ -40,7 +42,7 @@ template <class T> FZ_DEV void encode_again(const Args& a, RunsRoom& own) {
     const uint32_t words = memory.sizes[number];
     const uint64_t end = state.head + 2 * (state.of[place.section].at + memory.places[number] + words);
     if (words <= room || end > out.max) continue;
-    encode_run<T, true>(a, memory, place, own.entries, out.at + end, words, own.warps[threadIdx.x >> 5]);
+    encode_run<T, true>(a, memory, place, entries, out.at + end, words, own.warps[threadIdx.x >> 5]);
   }
 }
 }  // namespace multilevel

@@ -1,15 +1,24 @@
 // Stage multilevel, encoder: the passes of a level. A warp codes a batch, or a segment of a line.
 #include "multilevel/pass_encode.cuh"
+#include "multilevel/pass_pair.cuh"
 #include "multilevel/pass_small.cuh"
 #include "multilevel/pass_wide.cuh"
 #include "multilevel/stencil.cuh"
 
 namespace fz {
 namespace multilevel {
+struct NoRoom {};
+template <class T, bool LINES> struct PairRoomOf {
+  typedef NoRoom Of;
+};
+template <> struct PairRoomOf<float, false> {
+  typedef PairRoom<float> Of;
+};
 // Shared memory of a block, which has fewer warps for wide values.
-template <class T> struct EncoderRoom {
+template <class T, bool LINES> struct EncoderRoom {
   static constexpr uint32_t WARPS = ENCODER_PASS_BYTES / 32 / sizeof(T);
   union {
+    typename PairRoomOf<T, LINES>::Of pair;
     EncoderRoomOfWarp<T> warps[WARPS];
     Columns<T> columns;
   };
@@ -19,15 +28,56 @@ template <class T> struct EncoderRoom {
   uint32_t mask;
 };
 
-template <int STENCIL, bool LINES, class T> FZ_DEV void encode_wide(const WideEncoder<T>& wide, WideCounts& own, const Known<T>& finer) {
-  if constexpr (LINES) wide.template lines<STENCIL>(own);
-  else wide.template rows<STENCIL>(own, finer);
+template <int STENCIL, bool PLAIN, bool LINES, class T> FZ_DEV void encode_stencil(const WideEncoder<T>& wide, WideCounts& own, const Known<T>& finer) {
+  if constexpr (LINES) wide.template lines<STENCIL, PLAIN>(own);
+  else wide.template rows<STENCIL, PLAIN>(own, finer);
+}
+template <bool PLAIN, bool LINES, class T> FZ_DEV void encode_wide(const WideEncoder<T>& wide, uint32_t stencil, WideCounts& own, const Known<T>& finer) {
+  if (stencil == 8) encode_stencil<8, PLAIN, LINES>(wide, own, finer);
+  else if (stencil == 6) encode_stencil<6, PLAIN, LINES>(wide, own, finer);
+  else if (stencil == 4) encode_stencil<4, PLAIN, LINES>(wide, own, finer);
+  else encode_stencil<2, PLAIN, LINES>(wide, own, finer);
+}
+
+template <bool PLAIN, class Pairs> FZ_DEV void encode_pairs(const Pairs& pairs, uint32_t stencil, WideCounts& y, WideCounts& x) {
+  if (stencil == 8) pairs.template encode<8, PLAIN>(y, x);
+  else if (stencil == 6) pairs.template encode<6, PLAIN>(y, x);
+  else if (stencil == 4) pairs.template encode<4, PLAIN>(y, x);
+  else pairs.template encode<2, PLAIN>(y, x);
+}
+
+// Codes the passes over y and x of a level together, if they fit; false if not. The kernel of the pass over y codes nothing then.
+template <bool LINES, uint32_t WIDTH, class T> FZ_DEV bool encode_both(const Args& a, EncoderRoom<T, LINES>& room, const EncoderMemory& memory, const Known<T>& known, const Known<T>& finer) {
+  const MultilevelParams& p = params<MultilevelParams>(a);
+  const Plan& plan = *memory.plan;
+  const uint32_t level = a.tag / 4;
+  const Section &of_y = plan.of[plan.number[level][1]], &of_x = plan.of[plan.number[level][0]];
+  const uint8_t* source = address(input(a, 0));
+  if (!PairEncoder<T, WIDTH>::fits(plan.shape, of_y, of_x, source)) return false;
+  if constexpr (!LINES) {
+    if (threadIdx.x == 0) room.coder = Coder<T>(p.threshold, *reinterpret_cast<const MultilevelMetadata*>(address(input(a, 1))));
+    room.counts.clear();
+    room.pair.counts.clear();
+    const T* values = reinterpret_cast<const T*>(source);
+    const WideEncoder<T> y = {plan.shape, of_y, known, values, room.coder, Keeper(memory, of_y.first_point), memory.masks + of_y.first_batch};
+    const WideEncoder<T> x = {plan.shape, of_x, known, values, room.coder, Keeper(memory, of_x.first_point), memory.masks + of_x.first_batch};
+    WideCounts y_counts(room.pair.counts, room.pair.y), x_counts(room.counts, room.pair.x);
+    const PairEncoder<T, WIDTH> pairs = {y, x, finer, room.pair};
+    const uint32_t stencil = stencil_of(memory.sums[level]);
+    if (is_plain(room.coder.of)) encode_pairs<true>(pairs, stencil, y_counts, x_counts);
+    else encode_pairs<false>(pairs, stencil, y_counts, x_counts);
+    y_counts.finish();
+    x_counts.finish();
+    room.pair.counts.flush(memory.counts[plan.number[level][1]]);
+    room.counts.flush(memory.counts[plan.number[level][0]]);
+  }
+  return true;
 }
 
 // The tag of a launch: level and axis.
-template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoom<T>& of_block) {
-  const Shared<EncoderRoom<T>> shared(of_block);
-  EncoderRoom<T>& room = *shared;
+template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoom<T, LINES>& of_block) {
+  const Shared<EncoderRoom<T, LINES>> shared(of_block);
+  EncoderRoom<T, LINES>& room = *shared;
   BlockCounts& counts = room.counts;
   const MultilevelParams& p = params<MultilevelParams>(a);
   const EncoderMemory memory(a, p);
@@ -43,6 +93,14 @@ template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoo
   }
   if (!has) return;
   const Section& s = plan.of[plan.number[level][axis]];
+  Known<T> finer(buffers, shape, max(level, 2u) - 1);
+  if (level == 1) finer.at = nullptr;
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (axis < 2 && shape.has_pass(level, 1) && shape.has_pass(level, 0)) {
+      const Known<T> known(buffers, shape, level);
+      if (encode_both<LINES, 128, T>(a, room, memory, known, finer) || encode_both<LINES, 256, T>(a, room, memory, known, finer)) return;
+    }
+  }
   const bool is_small = SmallEncoder<T>::fits(s);
   if (is_small && blockIdx.x >= s.batches) return;
   if (threadIdx.x == 0) {
@@ -51,8 +109,6 @@ template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoo
   }
   counts.clear();
   const uint32_t stencil = stencil_of(memory.sums[level]);
-  Known<T> finer(buffers, shape, max(level, 2u) - 1);
-  if (level == 1) finer.at = nullptr;
   if (is_small) {
     const SmallEncoder<T> small = {shape, s, Known<T>(buffers, shape, level), Source<T>(address(input(a, 0))), room.coder, Keeper(memory, s.first_point), counts};
     small.template batches<LINES>(stencil, finer, memory.masks + s.first_batch, room.mask);
@@ -64,10 +120,8 @@ template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoo
     if (WideEncoder<T>::fits(shape, s, source)) {
       const WideEncoder<T> wide = {shape, s, Known<T>(buffers, shape, level), reinterpret_cast<const T*>(source), room.coder, Keeper(memory, s.first_point), memory.masks + s.first_batch};
       WideCounts own(counts, room.columns);
-      if (stencil == 8) encode_wide<8, LINES>(wide, own, finer);
-      else if (stencil == 6) encode_wide<6, LINES>(wide, own, finer);
-      else if (stencil == 4) encode_wide<4, LINES>(wide, own, finer);
-      else encode_wide<2, LINES>(wide, own, finer);
+      if (LINES && is_plain(room.coder.of)) encode_wide<LINES, LINES>(wide, stencil, own, finer);
+      else encode_wide<false, LINES>(wide, stencil, own, finer);
       own.finish();
       counts.flush(memory.counts[plan.number[level][axis]]);
       return;
@@ -95,12 +149,12 @@ template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoo
 
 // At least `BLOCKS` on a multiprocessor: more would leave too few registers.
 #define MULTILEVEL_PASS_ENCODE(NAME, VALUE, LINES, BLOCKS) \
-  extern "C" __global__ void __launch_bounds__(fz::multilevel::EncoderRoom<VALUE>::WARPS * 32, BLOCKS) multilevel_##NAME(FZ_ARGS) { \
-    __shared__ fz::multilevel::EncoderRoom<VALUE> room; \
+  extern "C" __global__ void __launch_bounds__(fz::multilevel::EncoderRoom<VALUE, LINES>::WARPS * 32, BLOCKS) multilevel_##NAME(FZ_ARGS) { \
+    __shared__ fz::multilevel::EncoderRoom<VALUE, LINES> room; \
     if (fz::cancelled(a)) return; \
     fz::multilevel::encode_pass<VALUE, LINES>(a, room); \
   }
 MULTILEVEL_PASS_ENCODE(encode_lines_f32, float, true, 5)
 MULTILEVEL_PASS_ENCODE(encode_lines_f64, double, true, 8)
-MULTILEVEL_PASS_ENCODE(encode_rows_f32, float, false, 5)
+MULTILEVEL_PASS_ENCODE(encode_rows_f32, float, false, 4)
 MULTILEVEL_PASS_ENCODE(encode_rows_f64, double, false, 8)

@@ -91,6 +91,11 @@ struct WideCounts {
   }
 };
 
+// True if nothing limits values and predictions. Those that are not finite have no code then, because comparisons with them are false.
+template <class T> FZ_DEV bool is_plain(const Predictor<T>& of) {
+  return of.low < -Num<T>::most() && of.high > Num<T>::most() && of.threshold > Num<T>::most() && !of.lattice;
+}
+
 // A point that lacks taps, is beside a value that is not bounded, or is exact. There are few such points.
 template <class T> struct Point {
   uint32_t u, context;
@@ -149,36 +154,37 @@ template <class T> struct WideEncoder {
   FZ_DEV static uint32_t share(uint32_t units, uint32_t of) { return uniform((uint32_t)((uint64_t)units * of / warps())); }
 
   // Codes four points of each lane. `tap(k, j)` is tap k of point j, from -7s to 7s, and `ends(g)` changes the predictions of points
-  // that lack taps. The first point has `left` and `right` points on its sides; those of the next points differ by `along`. `to` is the
-  // place of the first code. Returns whether the step has a token other than 0.
-  template <int STENCIL, class Tap, class Ends>
-  FZ_DEV bool code(WideCounts& own, bool live, uint16_t* to, const T (&x)[WIDE], T (&restored)[WIDE], uint32_t left, uint32_t right, uint32_t along, Tap tap, Ends ends) const {
+  // that lack taps. `PLAIN`: `is_plain` is true. `usual`: false if a lane has a point that may be rare. The first point has `left` and
+  // `right` points on its sides; those of the next points differ by `along`. `to` is the place of the first code. Returns whether the
+  // step has a token other than 0.
+  template <int STENCIL, bool PLAIN = false, class Tap, class Ends>
+  FZ_DEV bool code(WideCounts& own, bool usual, bool live, uint16_t* to, const T (&x)[WIDE], T (&restored)[WIDE], uint32_t left, uint32_t right, uint32_t along, Tap tap, Ends ends) const {
     const Predictor<T>& of = coder.of;
     T p[WIDE];
     uint32_t u[WIDE], context[WIDE];
-    bool usual = true;
     Guess<T> guesses[WIDE];
 #pragma unroll
     for (uint32_t j = 0; j < WIDE; j++) guesses[j] = inside<STENCIL>(tap(0, j), tap(1, j), tap(2, j), tap(3, j), tap(4, j), tap(5, j), tap(6, j), tap(7, j));
     ends(guesses);
 #pragma unroll
     for (uint32_t j = 0; j < WIDE; j++) {
-      usual &= of.is_usual(guesses[j].p);
+      if (!PLAIN) usual &= of.is_usual(guesses[j].p);
       p[j] = guesses[j].p;
       context[j] = bucket(guesses[j].v * of.rate);
     }
-    if (of.lattice) {
+    if (!PLAIN && of.lattice) {
 #pragma unroll
       for (uint32_t j = 0; j < WIDE; j++) p[j] = of.on_lattice(p[j]);
     }
 #pragma unroll
     for (uint32_t j = 0; j < WIDE; j++) {
-      p[j] = N::smaller(N::larger(p[j], of.low), of.high);
+      if (!PLAIN) p[j] = N::smaller(N::larger(p[j], of.low), of.high);
       const T sum = (x[j] - p[j]) * of.rate + N::MAGIC, q = sum - N::MAGIC;
       restored[j] = N::fma(q, of.step, p[j]);
       u[j] = zigzag(magic_integer(sum));
       // Without branches.
-      usual &= (N::abs(x[j] - restored[j]) < coder.bound) & of.is_bounded(x[j]);
+      usual &= N::abs(x[j] - restored[j]) < coder.bound;
+      if (!PLAIN) usual &= of.is_bounded(x[j]);
     }
     // Lanes without points may have any codes.
     const bool any = __any_sync(ALL, !usual || (u[0] | u[1] | u[2] | u[3]) >= SHORT_TOKENS);
@@ -254,7 +260,7 @@ template <class T> struct WideEncoder {
   }
 
   // A pass over z or y. A unit is a batch of four lines; a warp codes consecutive units.
-  template <int STENCIL> FZ_DEV void lines(WideCounts& own) const {
+  template <int STENCIL, bool PLAIN> FZ_DEV void lines(WideCounts& own) const {
     constexpr int BEFORE = STENCIL < 4 ? 1 : STENCIL / 2 - 1, TAPS = STENCIL < 4 ? 4 : STENCIL;
     const uint32_t lane = threadIdx.x & 31, count = s.batches / s.per_line, points = s.known, along = s.along, spacing = 2u << (s.level - 1);
     const uint32_t units = (count + WIDE - 1) / WIDE * s.per_line, begin = share(units, warp()), end = share(units, warp() + 1);
@@ -292,7 +298,7 @@ template <class T> struct WideEncoder {
             const int w = k - 3 + BEFORE;
             return w >= 0 && w < TAPS ? window[later + (w < 0 ? 0 : w >= TAPS ? TAPS - 1 : w)][j] : T(0);
           };
-          const bool busy = code<STENCIL>(own, live, code_at, x.at, restored, i + 1, points - i - 1, 0, tap, [&](Guess<T>(&g)[WIDE]) {
+          const bool busy = code<STENCIL, PLAIN>(own, true, live, code_at, x.at, restored, i + 1, points - i - 1, 0, tap, [&](Guess<T>(&g)[WIDE]) {
             if (i < 3 || i + 5 > points) line_ends<STENCIL>(g, tap, i, points);
           });
           if (busy) mask |= 1u << step;
@@ -325,7 +331,7 @@ template <class T> struct WideEncoder {
   }
 
   // A pass over x. Warps code batches of two groups of four steps in turn. `finer`: the known points of the level below, or null.
-  template <int STENCIL> FZ_DEV void rows(WideCounts& own, const Known<T>& finer) const {
+  template <int STENCIL, bool PLAIN> FZ_DEV void rows(WideCounts& own, const Known<T>& finer) const {
     const uint32_t lane = threadIdx.x & 31, width = s.points[0], rows = s.points[1], spacing = 1u << (s.level - 1), begin = uniform(warp()), apart = uniform(warps());
     const uint32_t per_y = (shape.has(1) ? spacing : 1) * shape.n[0], per_z = (shape.has(2) ? spacing : 1) * shape.n[0] * shape.n[1];
     const uint32_t to_y = (shape.has(1) ? 2 : 1) * finer.length, to_z = (shape.has(2) ? 2 : 1) * finer.length * finer.rows;
@@ -369,7 +375,7 @@ template <class T> struct WideEncoder {
           return i < 0 ? before.at[i < 0 ? i + 4 : 0] : i < 4 ? own_taps.at[i < 0 || i > 3 ? 0 : i] : behind.at[i < 4 || i > 7 ? 0 : i - 4];
         };
         T restored[WIDE];
-        const bool busy = code<STENCIL>(own, live, code_at, x.at, restored, column + 1, width - column - 1, 1, tap, [&](Guess<T>(&g)[WIDE]) {
+        const bool busy = code<STENCIL, PLAIN>(own, true, live, code_at, x.at, restored, column + 1, width - column - 1, 1, tap, [&](Guess<T>(&g)[WIDE]) {
           if (__any_sync(ALL, is_first || is_last)) row_ends<STENCIL>(g, tap, is_first, is_last);
         });
         code_at += points;

@@ -115,8 +115,10 @@ fn passes(p: &MultilevelParams) -> Vec<(u32, Vec<u32>)> {
 }
 
 /// The largest number of blocks of a pass, for f32 and for f64: those that 132 multiprocessors execute at a time. Warps have equal
-/// shares of a pass, so a second wave would leave most of the device idle.
-const ENCODER_BLOCKS: [u64; 2] = [5 * 132, 8 * 132];
+/// shares of a pass, so a second wave would leave most of the device idle. A pass over x may code that over y too, which requires
+/// more registers.
+const ENCODER_LINES_BLOCKS: [u64; 2] = [5 * 132, 8 * 132];
+const ENCODER_ROWS_BLOCKS: [u64; 2] = [4 * 132, 8 * 132];
 const DECODER_BLOCKS: [u64; 2] = [4 * 132, 5 * 132];
 
 /// Blocks of a pass of a level, and threads of a block, which are fewer for wide values.
@@ -161,8 +163,12 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     for (level, axes) in passes(&p) {
         made = made.then_tagged(of_type(&p, functions!("stencil")), 3 * 16, THREADS, 4 * level);
         for axis in axes {
-            let name = if axis > 0 { functions!("encode_lines") } else { functions!("encode_rows") };
-            let (blocks, threads) = pass_launch(&p, level, ENCODER_BLOCKS, ENCODER_PASS_BYTES);
+            let (name, most) = if axis > 0 {
+                (functions!("encode_lines"), ENCODER_LINES_BLOCKS)
+            } else {
+                (functions!("encode_rows"), ENCODER_ROWS_BLOCKS)
+            };
+            let (blocks, threads) = pass_launch(&p, level, most, ENCODER_PASS_BYTES);
             made = made.then_tagged(of_type(&p, name), blocks, threads, 4 * level + axis);
         }
     }

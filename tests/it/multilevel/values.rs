@@ -1,7 +1,7 @@
 //! The bound in exact arithmetic over content, shapes, modes, and bounds, from 1 and 3 threads.
 
 use super::{ALL, With, array, pipeline, said, write};
-use crate::common::agreement::{bare, holds};
+use crate::common::agreement::{agrees, bare, holds};
 use crate::common::corpus::Case;
 use crate::common::rng::Rng;
 use crate::common::run::both_containers;
@@ -87,6 +87,20 @@ fn large_volumes_keep_it() {
         {
             keeps(&pipeline(mode, *eb, &[("outlier_threshold", "1e20")]), &sample, k);
         }
+    }
+}
+
+/// Volumes that are large enough for a GPU to code passes over y and x together, in rows of 128 and of 256 points. With a base of the
+/// caller, nothing limits predictions.
+#[test]
+fn volumes_of_wide_rows_keep_it() {
+    let mut rng = Rng(79);
+    let sets = [&[("outlier_threshold", "1e20")][..], &[("value_base", "100")]];
+    for (dims, with, set) in
+        [([256, 128, 64], With::Specials, sets[0]), ([512, 128, 64], With::Spikes, sets[1])]
+    {
+        let sample = array(DType::F32, &dims, with, &mut rng);
+        agrees(&pipeline("noa", 1e-3, set), &sample, &bare(Container::Fzm), [0, 0]);
     }
 }
 
