@@ -2389,9 +2389,9 @@ int32_t fz_decompress_batch(const fz_batch_plan *batch,
  * Returns:
  *   FZ_INVALID_ARGUMENT  options->device of a plan is FZ_DEVICE_CPU or the number of another GPU
  *                        than that of `stream`.
- *   FZ_UNSUPPORTED       A plan has no device code for batches; fz_compress_batch_async() lists the
- *                        plans with such code. Also if a decoder is from fz_plan_open(), and the
- *                        container that it was opened from has a foreign header.
+ *   FZ_UNSUPPORTED       A stage of a plan has no device code. Also if a decoder is from
+ *                        fz_plan_open(), and the container that it was opened from has a foreign
+ *                        header.
  *   FZ_PLAN_MISMATCH     `workspace` belongs to another batch plan.
  *   FZ_MEMORY_LIMIT      The device memory of a decoder exceeds options->max_memory_bytes.
  */
@@ -2402,8 +2402,15 @@ int32_t fz_batch_preload(const fz_batch_plan *batch,
 
 /**
  * Enqueues the compression of many arrays on a stream, and returns before the work completes. The
- * number of arrays is at most 2^32. The arrays of one plan share their kernel launches: the call
- * enqueues one sequence of kernels for up to 65,535 arrays of a plan.
+ * number of arrays is at most 2^32. Every plan whose stages have device code is accepted. The
+ * number of kernels depends on the plan:
+ * - Small arrays of presets "fast" and "pfpl" share their kernels: the call enqueues one sequence
+ *   of kernels for up to 65,535 arrays of a plan. Such arrays are those of preset "fast" with up to
+ *   256 chunks, and f32 arrays of preset "pfpl" with up to 8 MiB. A chunk of preset "fast" has 8192
+ *   elements in 1 dimension, 32 x 256 in 2, and 32 x 32 x 8 in 3.
+ * - Other arrays are compressed one after the other: the call enqueues the kernels of
+ *   fz_compress_async() and one more kernel for each array. The time of the call on the host grows
+ *   with the number of arrays.
  *
  * Parameters:
  *   `batch`               In: encoders, from fz_batch_plan_new(). options->device of each plan
@@ -2436,11 +2443,6 @@ int32_t fz_batch_preload(const fz_batch_plan *batch,
  * `dst[i]` is NULL and the array has elements, the work skips array i, and its status is
  * FZ_NULL_POINTER.
  *
- * Device code for batches exists for preset "fast" with arrays of up to 256 chunks, and for preset
- * "pfpl" with arrays of f32 of up to 8 MiB. A chunk of preset "fast" has 8192 elements in 1
- * dimension, 32 x 256 in 2, and 32 x 32 x 8 in 3. For other plans, use fz_compress_batch(), or
- * fz_compress_async() for each array.
- *
  * Returns:
  *   FZ_PLAN_MISMATCH  `workspace` belongs to another batch plan.
  *   FZ_DEVICE         As for fz_compress_async(); the contents of `results` are undefined.
@@ -2459,7 +2461,9 @@ int32_t fz_compress_batch_async(const fz_batch_plan *batch,
                                 fz_cuda_stream stream);
 
 /**
- * Enqueues the decompression of many arrays on a stream, and returns before the work completes.
+ * Enqueues the decompression of many arrays on a stream, and returns before the work completes. The
+ * number of kernels depends on the plan, as for fz_compress_batch_async(). Arrays that are
+ * decompressed one after the other require the kernels of fz_decompress_async(), and no other.
  *
  * Parameters:
  *   `batch`               In: decoders, from fz_batch_plan_new(). options->device of each plan
