@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares lossless ratios of fzgm with those of zstd behind a shuffle and of pcodec. Prints a table.
 
-    scripts/lossless_compare.py [--program PATH] FILE.f32:128x128x128 ...
+    scripts/lossless_compare.py [--program PATH] FILE.f32:128x128x128 FILE.i64:524288 ...
 
 Requires the command line (`cargo build --release -p fzgm-cli`), numpy, numcodecs, and pcodec. fzgm writes compact frames without checksums:
 preset bits, the choices of `--lossless` for the goals balanced and ratio, and stage exact. zstd has level 9 and the smaller result of a shuffle of bytes
@@ -41,7 +41,7 @@ def row(program, text, folder):
     path, _, dims = text.rpartition(":")
     dtype = path.rpartition(".")[2]
     shape = [int(n) for n in dims.split("x")][::-1]
-    array = np.fromfile(path, "<f4" if dtype == "f32" else "<f8").reshape(shape)
+    array = np.fromfile(path, f"<{dtype[0]}{int(dtype[1:]) // 8}").reshape(shape)
     sizes = [
         ours(program, path, dtype, dims, arguments, folder)
         for arguments in (["--preset", "bits"], ["--lossless"], ["--lossless", "--preset", "auto:ratio"], ["--pipeline", "exact"])
