@@ -39,39 +39,15 @@ template <bool PLAIN, bool LINES, class T> FZ_DEV void encode_wide(const WideEnc
   else encode_stencil<2, PLAIN, LINES>(wide, own, finer);
 }
 
-template <bool PLAIN, class Pairs> FZ_DEV void encode_pairs(const Pairs& pairs, uint32_t stencil, WideCounts& y, WideCounts& x) {
+template <bool PLAIN, class T> FZ_DEV void encode_pairs_with(const PairEncoder<T>& pairs, uint32_t stencil, WideCounts& y, WideCounts& x) {
   if (stencil == 8) pairs.template encode<8, PLAIN>(y, x);
   else if (stencil == 6) pairs.template encode<6, PLAIN>(y, x);
   else if (stencil == 4) pairs.template encode<4, PLAIN>(y, x);
   else pairs.template encode<2, PLAIN>(y, x);
 }
-
-// Codes the passes over y and x of a level together, if they fit; false if not. The kernel of the pass over y codes nothing then.
-template <bool LINES, uint32_t WIDTH, class T> FZ_DEV bool encode_both(const Args& a, EncoderRoom<T, LINES>& room, const EncoderMemory& memory, const Known<T>& known, const Known<T>& finer) {
-  const MultilevelParams& p = params<MultilevelParams>(a);
-  const Plan& plan = *memory.plan;
-  const uint32_t level = a.tag / 4;
-  const Section &of_y = plan.of[plan.number[level][1]], &of_x = plan.of[plan.number[level][0]];
-  const uint8_t* source = address(input(a, 0));
-  if (!PairEncoder<T, WIDTH>::fits(plan.shape, of_y, of_x, source)) return false;
-  if constexpr (!LINES) {
-    if (threadIdx.x == 0) room.coder = Coder<T>(p.threshold, *reinterpret_cast<const MultilevelMetadata*>(address(input(a, 1))));
-    room.counts.clear();
-    room.pair.counts.clear();
-    const T* values = reinterpret_cast<const T*>(source);
-    const WideEncoder<T> y = {plan.shape, of_y, known, values, room.coder, Keeper(memory, of_y.first_point), memory.masks + of_y.first_batch};
-    const WideEncoder<T> x = {plan.shape, of_x, known, values, room.coder, Keeper(memory, of_x.first_point), memory.masks + of_x.first_batch};
-    WideCounts y_counts(room.pair.counts, room.pair.y), x_counts(room.counts, room.pair.x);
-    const PairEncoder<T, WIDTH> pairs = {y, x, finer, room.pair};
-    const uint32_t stencil = stencil_of(memory.sums[level]);
-    if (is_plain(room.coder.of)) encode_pairs<true>(pairs, stencil, y_counts, x_counts);
-    else encode_pairs<false>(pairs, stencil, y_counts, x_counts);
-    y_counts.finish();
-    x_counts.finish();
-    room.pair.counts.flush(memory.counts[plan.number[level][1]]);
-    room.counts.flush(memory.counts[plan.number[level][0]]);
-  }
-  return true;
+template <class T> FZ_DEV void encode_pairs(const PairEncoder<T>& pairs, uint32_t stencil, bool plain, WideCounts& y, WideCounts& x) {
+  if (plain) encode_pairs_with<true>(pairs, stencil, y, x);
+  else encode_pairs_with<false>(pairs, stencil, y, x);
 }
 
 // The tag of a launch: level and axis.
@@ -93,12 +69,30 @@ template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoo
   }
   if (!has) return;
   const Section& s = plan.of[plan.number[level][axis]];
-  Known<T> finer(buffers, shape, max(level, 2u) - 1);
-  if (level == 1) finer.at = nullptr;
   if constexpr (sizeof(T) == sizeof(float)) {
-    if (axis < 2 && shape.has_pass(level, 1) && shape.has_pass(level, 0)) {
-      const Known<T> known(buffers, shape, level);
-      if (encode_both<LINES, 128, T>(a, room, memory, known, finer) || encode_both<LINES, 256, T>(a, room, memory, known, finer)) return;
+    const uint8_t* source = address(input(a, 0));
+    if (level == 1 && axis < 2 && shape.has_pass(1, 1)) {
+      const Section &of_y = plan.of[plan.number[1][1]], &of_x = plan.of[plan.number[1][0]];
+      if (PairEncoder<T>::fits(shape, of_y, of_x, source)) {
+        if constexpr (!LINES) {
+          if (threadIdx.x == 0) room.coder = Coder<T>(p.threshold, m);
+          counts.clear();
+          room.pair.counts.clear();
+          const Known<T> known(buffers, shape, level);
+          const T* values = reinterpret_cast<const T*>(source);
+          const WideEncoder<T> y = {shape, of_y, known, values, room.coder, Keeper(memory, of_y.first_point), memory.masks + of_y.first_batch};
+          const WideEncoder<T> x = {shape, of_x, known, values, room.coder, Keeper(memory, of_x.first_point), memory.masks + of_x.first_batch};
+          WideCounts y_counts(room.pair.counts, room.pair.y), x_counts(counts, room.pair.x);
+          const PairEncoder<T> pairs = {y, x, room.pair};
+          const bool plain = is_plain(room.coder.of);
+          encode_pairs(pairs, stencil_of(memory.sums[level]), plain, y_counts, x_counts);
+          y_counts.finish();
+          x_counts.finish();
+          room.pair.counts.flush(memory.counts[plan.number[1][1]]);
+          counts.flush(memory.counts[plan.number[1][0]]);
+        }
+        return;
+      }
     }
   }
   const bool is_small = SmallEncoder<T>::fits(s);
@@ -109,6 +103,8 @@ template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoo
   }
   counts.clear();
   const uint32_t stencil = stencil_of(memory.sums[level]);
+  Known<T> finer(buffers, shape, max(level, 2u) - 1);
+  if (level == 1) finer.at = nullptr;
   if (is_small) {
     const SmallEncoder<T> small = {shape, s, Known<T>(buffers, shape, level), Source<T>(address(input(a, 0))), room.coder, Keeper(memory, s.first_point), counts};
     small.template batches<LINES>(stencil, finer, memory.masks + s.first_batch, room.mask);
@@ -120,7 +116,8 @@ template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoo
     if (WideEncoder<T>::fits(shape, s, source)) {
       const WideEncoder<T> wide = {shape, s, Known<T>(buffers, shape, level), reinterpret_cast<const T*>(source), room.coder, Keeper(memory, s.first_point), memory.masks + s.first_batch};
       WideCounts own(counts, room.columns);
-      if (LINES && is_plain(room.coder.of)) encode_wide<LINES, LINES>(wide, stencil, own, finer);
+      const bool plain = is_plain(room.coder.of);
+      if (plain) encode_wide<true, LINES>(wide, stencil, own, finer);
       else encode_wide<false, LINES>(wide, stencil, own, finer);
       own.finish();
       counts.flush(memory.counts[plan.number[level][axis]]);
