@@ -282,26 +282,45 @@ struct Cells {
   }
 };
 
+// As Places::find, for the partitions of `group` instead of those of this block.
+FZ_DEV void find_places(Places& places, const uint32_t* tiles, uint32_t own, uint32_t group) {
+  const uint32_t tid = threadIdx.x;
+  uint64_t sum = 0;
+  for (uint32_t i = tid; i < group * (CODE_THREADS / HUFFMAN_TILE / 4); i += CODE_THREADS) {
+    const uint4 q = reinterpret_cast<const uint4*>(tiles)[i];
+    sum += (uint64_t)q.x + q.y + q.z + q.w;
+  }
+  sum = block_sum_to(sum, places.w);
+  if (tid == CODE_THREADS - 1) places.before = sum;
+  const uint32_t upto = block_sum_to(own, reinterpret_cast<uint32_t*>(places.w));
+  places.starts[tid] = upto - own;
+  if (tid == CODE_THREADS - 1) places.starts[CODE_THREADS] = upto;
+  __syncthreads();
+}
+
 extern "C" __global__ void __launch_bounds__(CODE_THREADS) huffman_gather(FZ_ARGS) {
   __shared__ Places places;
   if (cancelled(a)) return;
   const HuffmanForm f = huffman_form(a);
   const HuffmanParams& p = params<HuffmanParams>(a);
-  const uint32_t tid = threadIdx.x, lane = tid & 31, first = blockIdx.x * CODE_THREADS;
+  // Several blocks have the same partitions: each one moves a share of them, and the first one does the rest.
+  const uint32_t shares = a.tag, group = blockIdx.x / shares, share = blockIdx.x % shares;
+  const uint32_t tid = threadIdx.x, lane = tid & 31, first = group * CODE_THREADS;
   if (f.n == 0 && blockIdx.x == 0 && tid == 0) publish(output(a, 0), 0);
   if (first >= f.parts) return;
   const HuffmanScratch sc(a, f);
   const Out out(a);
   const uint32_t part = first + tid, bits = part < f.parts ? sc.sizes[part] : 0;
-  places.find(sc.tiles, (bits + 31) >> 5);
-  if (part < f.parts) {
+  find_places(places, sc.tiles, (bits + 31) >> 5, group);
+  if (share == 0 && part < f.parts) {
     out.put<uint32_t>(f.bits_at + 4ull * part, bits);
     out.put<uint32_t>(f.starts_at + 4ull * part, (uint32_t)(places.before + places.starts[tid]));
   }
   const Cells to(out, f.cells_at + 4 * places.before, places.starts[CODE_THREADS]);
   // Loads of several partitions are under way at a time: most have no more words than that.
   constexpr uint32_t SLOTS = 2, STEPS = 4;
-  for (uint32_t k = (tid >> 5) * SLOTS; k < (uint32_t)CODE_THREADS && first + k < f.parts; k += HUFFMAN_TILE * SLOTS) {
+  const uint32_t end_of_share = CODE_THREADS / shares * (share + 1);
+  for (uint32_t k = CODE_THREADS / shares * share + (tid >> 5) * SLOTS; k < end_of_share && first + k < f.parts; k += HUFFMAN_TILE * SLOTS) {
     uint32_t w[SLOTS][STEPS];
     const uint32_t* from = sc.slots + (uint64_t)(first + k) * sc.stride;
 #pragma unroll
@@ -324,7 +343,7 @@ extern "C" __global__ void __launch_bounds__(CODE_THREADS) huffman_gather(FZ_ARG
     const uint32_t k = 16 + tid, codes = k < p.bklen ? sc.codes[k] : 0;
     out.put<uint32_t>(64 + 4 * tid, p.exact == 0 ? 0 : k < places.starts[1] ? sc.slots[k] : codes);
   }
-  if (first + CODE_THREADS < f.parts || tid != 0) return;
+  if (first + CODE_THREADS < f.parts || share > 0 || tid != 0) return;
   const uint64_t cells = places.before + places.starts[CODE_THREADS], end = f.cells_at + 4 * cells;
   const uint64_t words[] = {p.bklen & 0xffff, f.sublen, f.parts, 0, f.n, f.n >> 32, *sc.bits, *sc.bits >> 32, cells, cells >> 32,
                             0, HEADER_BYTES, f.bits_at, f.starts_at, f.cells_at, end};

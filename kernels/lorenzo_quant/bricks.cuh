@@ -254,6 +254,7 @@ template <bool ZIGZAGS, class T, class C, class Counts> FZ_DEV bool encode_plain
 template <class T, class C, class Counts>
 __device__ __attribute__((noinline)) Tallies encode_any(const Brick<T> b, const Encoder<T> e, Tallies tallies, const Counts counts) {
   constexpr int N = 16 / sizeof(T);
+  const PlainMultiples<T> multiples(e.m);
   constexpr uint64_t PER = TILE / sizeof(T);
   const uint32_t rows = b.rows(), planes = b.planes();
   const bool starts = b.starts();
@@ -269,7 +270,10 @@ __device__ __attribute__((noinline)) Tallies encode_any(const Brick<T> b, const 
       const uint64_t i = b.at(z, r);
       const uint32_t have = r < (int)rows ? b.have : 0;
       T q[N];
-      tallies.exact.add(e.exact, PER, i, row_of(e.m, v[r], q, have, starts));
+      bool good = true;
+#pragma unroll
+      for (int k = 0; k < N; k++) q[k] = multiples.of(v[r][k], good);
+      if (!__all_sync(ALL, good)) tallies.exact.add(e.exact, PER, i, row_of(e.m, v[r], q, have, starts));
       differences<T>(q, behind[r], above, z, r, starts);
       uint32_t flags = 0;
 #pragma unroll
@@ -295,7 +299,7 @@ template <class T, class C, class Counts> FZ_DEV void encode_bricks(const Args& 
   const bool pieces = e.values.pieces && aligned(e.codes, N * sizeof(C));
   Brick<T> b(p);
   Tallies tallies;
-  for (uint64_t brick = (uint64_t)blockIdx.x * (BLOCK / 32) + threadIdx.x / 32; brick < b.all; brick += (uint64_t)gridDim.x * (BLOCK / 32)) {
+  for (uint64_t brick = (uint64_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; brick < b.all; brick += (uint64_t)gridDim.x * (blockDim.x / 32)) {
     b.take(brick);
     counts.passed(0);
     const bool done = pieces && (Counts::WANTED || e.zigzag ? encode_plain<true, T, C>(b, e, multiples, counts) : encode_plain<false, T, C>(b, e, multiples, counts));

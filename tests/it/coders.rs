@@ -111,6 +111,17 @@ fn huffman_is_as_short_as_possible_and_within_the_bound_of_its_page() {
     }
 }
 
+/// More partitions than a device decodes with a warp for each: `FEW` in src/stages/huffman/device.rs.
+#[test]
+fn huffman_decodes_many_partitions() {
+    let mut rng = Rng(6);
+    let symbols = (0..768 * 2049 + 5).map(|_| rng.word()).map(|r| r.leading_zeros() * 4 + (r as u32 & 3));
+    let s = sample("many", DType::U8, symbols);
+    let p = stage("huffman", &[("bklen", "256")]);
+    let (_, restored) = every_way(&p, &s, &options(Container::Compact, true)).unwrap();
+    assert!(restored == s.bytes);
+}
+
 /// Counts like Fibonacci numbers require codes that are longer than 27 bits.
 #[test]
 fn huffman_evens_out_counts_that_require_longer_codes() {

@@ -17,6 +17,12 @@ const COUNTERS: u64 = 528;
 const COUNTED: u64 = 1 << 15;
 /// Threads of a block that decodes a partition in each.
 const DECODE_THREADS: u32 = 256;
+/// Up to this number of partitions, a warp decodes each of them, and a block has this number of warps: `decode_few.cu`.
+const FEW: u64 = 2048;
+const FEW_WARPS: u32 = 4;
+/// Up to this number of groups of partitions, SHARES blocks move the cells of a group together.
+const FEW_GROUPS: u64 = 64;
+const SHARES: u32 = 8;
 
 /// Length of the codebook, if symbols have `width` bytes and a block has memory for a count of each symbol.
 fn near_symbols(params: &[u8; PARAM_BYTES], width: u32) -> Option<u32> {
@@ -54,9 +60,11 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     };
     let symbols = shape.input(0) / u64::from(p.width.max(1));
     let partitions = symbols.div_ceil(if p.partition == 0 { MIN_PARTITION } else { p.partition }.into());
+    let groups = partitions.div_ceil(CODER_THREADS.into());
+    let shares = if groups <= FEW_GROUPS { SHARES } else { 1 };
     let device_launch = DeviceLaunch::one(book, 1, 1024)
         .then(code, code_blocks(partitions), CODER_THREADS)
-        .then("huffman_gather", partitions.div_ceil(CODER_THREADS.into()), CODER_THREADS);
+        .then_tagged("huffman_gather", groups * u64::from(shares), CODER_THREADS, shares);
     // `HuffmanScratch` in kernels/huffman/stream.cuh. The nodes of a long book have room for 2^k symbols.
     let bklen = u64::from(p.bklen).next_multiple_of(4);
     let book = if short { 0 } else { BOOK_NODE_BYTES * u64::from(p.bklen).next_power_of_two() };
@@ -77,11 +85,22 @@ fn code_blocks(partitions: u64) -> u64 {
 pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<HuffmanParams>(shape.params);
     let symbols = shape.output(0) / u64::from(p.width.max(1));
-    let entry = match p.width {
-        1 => "huffman_decode_u8",
-        2 => "huffman_decode_u16",
-        _ => "huffman_decode_u32",
+    let partitions = symbols.div_ceil(MIN_PARTITION.into());
+    let open = DeviceLaunch::one("huffman_open", 1, 1024);
+    let device_launch = if partitions <= FEW {
+        let entry = match p.width {
+            1 => "huffman_decode_few_u8",
+            2 => "huffman_decode_few_u16",
+            _ => "huffman_decode_few_u32",
+        };
+        open.then(entry, partitions.div_ceil(FEW_WARPS.into()), 32 * FEW_WARPS)
+    } else {
+        let entry = match p.width {
+            1 => "huffman_decode_u8",
+            2 => "huffman_decode_u16",
+            _ => "huffman_decode_u32",
+        };
+        open.then(entry, partitions.div_ceil(DECODE_THREADS.into()), DECODE_THREADS)
     };
-    let blocks = symbols.div_ceil(u64::from(MIN_PARTITION) * u64::from(DECODE_THREADS));
-    Some(DeviceLaunch::one("huffman_open", 1, 1024).then(entry, blocks, DECODE_THREADS).with(0, OPENED_BYTES))
+    Some(device_launch.with(0, OPENED_BYTES))
 }

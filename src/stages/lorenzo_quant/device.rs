@@ -8,6 +8,9 @@ use crate::stages::params::TILE_COUNTS_BYTES;
 
 /// Blocks of functions that go over all of the array several tiles at a time.
 const BLOCKS: u64 = 1024;
+/// Up to this number of bricks, encoders have blocks of FEW_THREADS threads, which spread the bricks over all multiprocessors.
+const FEW_BRICKS: u64 = 2048;
+const FEW_THREADS: u32 = 64;
 
 pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<LorenzoQuantParams>(shape.params);
@@ -19,8 +22,9 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     };
     let values = (shape.output(0) / u64::from(p.code.max(1))).max(p.count.into());
     let tiles = tiles(values * u64::from(p.value));
-    let blocks = if p.ndim == 3 { brick_blocks(&p) } else { tiles };
-    let device_launch = DeviceLaunch::one(encode, blocks, BLOCK);
+    let threads = if p.ndim == 3 && bricks(&p) <= FEW_BRICKS { FEW_THREADS } else { BLOCK };
+    let blocks = if p.ndim == 3 { brick_blocks(&p, threads) } else { tiles };
+    let device_launch = DeviceLaunch::one(encode, blocks, threads);
     let device_launch =
         device_launch.then("lorenzo_quant_places", 1, 1024).then(lists, tiles.min(BLOCKS), BLOCK);
     // The numbers of outliers and of exact values, of all tiles and of each.
@@ -51,15 +55,18 @@ pub(crate) fn counting(shape: &LaunchShape<'_>, symbols: u32) -> Option<DeviceLa
     Some(device_launch)
 }
 
-/// Blocks whose warps have a brick each: 8 planes of 8 rows, of as many columns as a warp has at 16 bytes a lane.
-fn brick_blocks(p: &LorenzoQuantParams) -> u64 {
-    /// The limit of a grid; beyond it, a warp has several bricks.
-    const MOST: u64 = (1 << 31) - 1;
+/// Bricks: 8 planes of 8 rows, of as many columns as a warp has at 16 bytes a lane.
+fn bricks(p: &LorenzoQuantParams) -> u64 {
     let [nx, ny, nz] = p.dims.map(u64::from);
     let width = 32 * 16 / u64::from(p.value.max(1));
-    (nx.div_ceil(width) * ny.div_ceil(EDGE.into()) * nz.div_ceil(EDGE.into()))
-        .div_ceil(u64::from(BLOCK) / 32)
-        .min(MOST)
+    nx.div_ceil(width) * ny.div_ceil(EDGE.into()) * nz.div_ceil(EDGE.into())
+}
+
+/// Blocks of `threads` threads whose warps have a brick each.
+fn brick_blocks(p: &LorenzoQuantParams, threads: u32) -> u64 {
+    /// The limit of a grid; beyond it, a warp has several bricks.
+    const MOST: u64 = (1 << 31) - 1;
+    bricks(p).div_ceil(u64::from(threads) / 32).min(MOST)
 }
 
 pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
@@ -69,8 +76,8 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         (1, _) => ("lorenzo_quant_decode_1d", u64::from(p.count).div_ceil(STRIP.into())),
         // A warp has a tile.
         (2, _) => ("lorenzo_quant_decode_2d", (nx.div_ceil(32) * ny.div_ceil(32)).div_ceil(8)),
-        (_, 4) => ("lorenzo_quant_decode_3d_f32", brick_blocks(&p)),
-        _ => ("lorenzo_quant_decode_3d_f64", brick_blocks(&p)),
+        (_, 4) => ("lorenzo_quant_decode_3d_f32", brick_blocks(&p, BLOCK)),
+        _ => ("lorenzo_quant_decode_3d_f64", brick_blocks(&p, BLOCK)),
     };
     let made = DeviceLaunch::one("lorenzo_quant_decode_open", tiles(shape.output(0)).min(BLOCKS), BLOCK);
     Some(finish(made, shape, (decode, blocks)))
@@ -112,18 +119,26 @@ pub(crate) fn is_banded(params: &[u8; PARAM_BYTES]) -> bool {
 /// Codes of a tile.
 const BAND: u64 = TILE as u64 / 2;
 
-/// The decoder at the end of a chain, behind the launches that find the chunks of the stream.
+/// The decoder at the end of a chain, behind the launches that find the chunks of the stream; `None` for arrays with few
+/// blocks: each one restores up to eight tiles one after the other, while separate kernels restore all tiles at once.
 pub(crate) fn fused(
     starts: DeviceLaunch,
     shape: &LaunchShape<'_>,
     params: &[u8; PARAM_BYTES],
-) -> DeviceLaunch {
+) -> Option<DeviceLaunch> {
+    /// Tiles of a block, and blocks.
+    const FEW: [u64; 2] = [2, 32];
     let p = read_params::<LorenzoQuantParams>(params);
     let [nx, ny, nz] = p.dims.map(u64::from);
+    let fused_blocks = nx * ny / BAND * nz.div_ceil(EDGE.into());
+    if nz > FEW[0] && fused_blocks <= FEW[1] {
+        return None;
+    }
     let scratch = starts.scratch;
     let device_launch = starts
         .then("lorenzo_quant_decode_open", tiles(shape.input(2)).clamp(1, BLOCKS), BLOCK)
-        .then("fused_fz_decode", nx * ny / BAND * nz.div_ceil(8), 128);
-    let device_launch = finish(device_launch, shape, ("lorenzo_quant_decode_3d_f32", brick_blocks(&p)));
-    DeviceLaunch { scratch, ..device_launch }
+        .then("fused_fz_decode", fused_blocks, 128);
+    let device_launch =
+        finish(device_launch, shape, ("lorenzo_quant_decode_3d_f32", brick_blocks(&p, BLOCK)));
+    Some(DeviceLaunch { scratch, ..device_launch })
 }

@@ -75,7 +75,8 @@ static BITS_U64: [Fusion; 2] = fusion!("fused_bits_u64_encode", "fused_bits_u64_
     [difference 8, bitshuffle 8], [bitshuffle 8, difference 8]);
 static PLANES_U32: [Fusion; 2] = fusion!("fused_planes_u32_encode", "fused_planes_u32_decode";
     [bitshuffle 4], [bitshuffle 4]);
-static PLANES_U16: [Fusion; 2] = fusion!("fused_planes_u16_encode", "fused_planes_u16_decode";
+static PLANES_U16: [Fusion; 2] = fusion!("fused_planes_u16_encode", "fused_planes_u16_decode",
+    small "fused_planes_u16_encode_small", "fused_planes_u16_decode_small";
     [bitshuffle 2], [bitshuffle 2]);
 
 /// Padding alone: both read and write short arrays.
@@ -104,7 +105,7 @@ static FZ: [Fusion; 1] = [Fusion {
     ],
     device: |shape, fused| {
         let (_, params) = fused.last()?;
-        Some(lorenzo_quant::fused(starts(shape), shape, params))
+        lorenzo_quant::fused(starts(shape), shape, params)
     },
 }];
 

@@ -46,9 +46,12 @@ impl Setup {
     }
 }
 
-/// Planes of whole tiles for `fused_fz_decode`, with nine planes and more also in two layers.
+/// Planes of whole tiles. `fused_fz_decode` restores them if there are one or two.
 const BANDED: [[u64; 3]; 7] =
     [[8, 1024, 3], [16, 512, 9], [64, 128, 2], [128, 64, 17], [256, 32, 8], [512, 16, 1], [512, 16, 11]];
+
+/// More planes, which have enough tiles for `fused_fz_decode`; nine of them are in two layers.
+const WIDE: [[u64; 3]; 2] = [[512, 528, 3], [512, 272, 9]];
 
 /// Rows that end within a piece, so that tiles end within a lane too; more than a brick across; hardly anything.
 const RAGGED: [[u64; 3]; 7] =

@@ -11,7 +11,7 @@ use crate::common::samples::elements;
 #[test]
 fn fields_in_preset_fz() {
     let mut rng = Rng(0x7137_4491);
-    for dims in BANDED.iter().chain(&RAGGED) {
+    for dims in BANDED.iter().chain(&WIDE).chain(&RAGGED) {
         for (k, which) in [Rare::No, Rare::Edges, Rare::Many, Rare::All].into_iter().enumerate() {
             if elements(dims) > 100_000 && k % 2 == 1 {
                 continue;
@@ -38,7 +38,7 @@ fn fields_in_preset_fz() {
 #[test]
 fn tiles_of_every_kind_of_payload() {
     let mut rng = Rng(0xb5c0_fbcf);
-    for dims in [[16, 512, 9], [64, 256, 10], [512, 16, 11]] {
+    for dims in [[16, 512, 9], [64, 256, 10], [512, 16, 11], [512, 272, 9]] {
         let value = |i| match i / 8192 % 5 {
             0 | 3 => 0.0,
             // A difference is the sum of eight such, and below 2^15.
