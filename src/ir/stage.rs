@@ -3,11 +3,9 @@
 
 use super::fusion::Fusion;
 use super::versions::{OneVersion, Versions};
-use crate::base::array::Array;
 use crate::base::byte_source::Segment;
 use crate::base::error::{Error, Fault, Result};
-use crate::base::param::{Args, Param};
-use crate::base::{dtype::DType, edge_type::EdgeType};
+use crate::base::{array::Array, dtype::DType, edge_type::EdgeType, param::Args, param::Param};
 use crate::ir::{lowering::LoweringContext, value::Val};
 use std::ops::Range;
 use std::sync::Arc;
