@@ -28,8 +28,17 @@ template <class T> struct TeamRoom {
   uint32_t counts[4];
 };
 
-// The threads of a block meet; warps call the function at different places. Returns whether one of them has another turn.
-FZ_DEV bool meet(bool pending) { return __syncthreads_or(pending); }
+// The threads of a block meet. Returns whether one of them has another turn. Warps call the function at different places: PTX counts the
+// threads that arrive at a barrier, wherever they are, but CUDA promises nothing for __syncthreads_or() there.
+FZ_DEV bool meet(bool pending) {
+#ifdef FZ_EMULATED
+  return __syncthreads_or(pending);
+#else
+  uint32_t more;
+  asm volatile("{.reg .pred p, q; setp.ne.u32 p, %1, 0; bar.red.or.pred q, 1, %2, p; selp.u32 %0, 1, 0, q;}" : "=r"(more) : "r"((uint32_t)pending), "r"(blockDim.x) : "memory");
+  return more != 0;
+#endif
+}
 
 // A team that restores a run. In turn k, its warps plan group k, predict group k - 1, decode group k - 2, and restore group k - 3.
 template <class T, bool LINES> struct Team {
