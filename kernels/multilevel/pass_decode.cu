@@ -11,6 +11,8 @@ template <class T> struct PassRoom {
   Values<T> values;
   // For each context the number of its table; from bit 3 on 1 if it is FILL2.
   uint8_t codes[CONTEXTS];
+  // Of the meetings of teams.
+  uint32_t flags[3];
   union {
     StagedTaps<T> taps[WARPS][2];
     TeamRoom<T> teams[TEAMS];
@@ -40,7 +42,7 @@ template <class T, bool LINES> FZ_APART uint32_t restore_by_teams(const Args* a,
   // The warps that decode have different schedulers. Blocks that are a quarter of the grid apart share a multiprocessor.
   const uint32_t teams = teams_of_block<T>(decoder.c), warps = PassRoom<T>::WARPS / teams, warp = uniform(threadIdx.x >> 5), team = warp / warps;
   const uint32_t role = (warp + 4 * blockIdx.x / gridDim.x + 2 * team) % warps, run = uniform(run_of_team(decoder.c, team, teams));
-  const Team<T, LINES> of(decoder, room.teams[team], warps, role);
+  const Team<T, LINES> of(decoder, room.teams[team], room.flags, warps, role);
   const uint32_t stencil = uniform(stencil_at(metadata_of(*a), level));
   bool good = true;
   const bool goes = run >= uniform(decoder.c.runs) ? of.idle()
@@ -80,6 +82,7 @@ template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom<T
   copy_set(room.set, memory.set(number, 0));
   if (threadIdx.x < CONTEXTS) room.codes[threadIdx.x] = (uint8_t)(memory.set(number, 0).place[threadIdx.x] / sizeof(DecoderTable) | (threadIdx.x == FILL2 ? FILL_CODE : 0));
   room.values.fill();
+  if (threadIdx.x == 0) room.flags[0] = 0;
   __syncthreads();
   const bool few = uniform(c.runs) <= PassRoom<T>::TEAMS * gridDim.x;
   const uint32_t result = few && run_of_team(c, 0, teams_of_block<T>(c)) < uniform(c.runs) ? restore_by_teams<T, LINES>(&a, shared, number, level) : 0;

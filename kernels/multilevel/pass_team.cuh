@@ -28,28 +28,33 @@ template <class T> struct TeamRoom {
   uint32_t counts[4];
 };
 
-// The threads of a block meet. Returns whether one of them has another turn. Warps call the function at different places: PTX counts the
-// threads that arrive at a barrier, wherever they are, but CUDA promises nothing for __syncthreads_or() there.
-FZ_DEV bool meet(bool pending) {
+// The threads of a block wait for each other. Warps may call the function at different places, where __syncthreads() is not allowed.
+FZ_DEV void barrier_anywhere() {
 #ifdef FZ_EMULATED
-  return __syncthreads_or(pending);
+  __syncthreads();
 #else
-  uint32_t more;
-  asm volatile("{.reg .pred p, q; setp.ne.u32 p, %1, 0; bar.red.or.pred q, 1, %2, p; selp.u32 %0, 1, 0, q;}" : "=r"(more) : "r"((uint32_t)pending), "r"(blockDim.x) : "memory");
-  return more != 0;
+  asm volatile("barrier.sync 1, %0;" ::"r"(blockDim.x) : "memory");
 #endif
+}
+// Meeting k of the threads of a block. Returns whether one of them has another turn. The flags in use are zeroed one meeting before.
+FZ_DEV bool meet(uint32_t (&flags)[3], uint32_t k, bool pending) {
+  if (threadIdx.x == 0) flags[(k + 1) % 3] = 0;
+  if (pending && (threadIdx.x & 31) == 0) atomicOr(&flags[k % 3], 1u);
+  barrier_anywhere();
+  return flags[k % 3] != 0;
 }
 
 // A team that restores a run. In turn k, its warps plan group k, predict group k - 1, decode group k - 2, and restore group k - 3.
 template <class T, bool LINES> struct Team {
   const PassDecoder<T>& pass;
   TeamRoom<T>& room;
+  uint32_t (&flags)[3];
   // The warps that predict and restore, and the number of this one among them.
   const uint32_t workers, worker;
-  FZ_DEV Team(const PassDecoder<T>& of_pass, TeamRoom<T>& of_room, uint32_t warps, uint32_t warp) : pass(of_pass), room(of_room), workers(warps - 1), worker(warp - 1) {}
+  FZ_DEV Team(const PassDecoder<T>& of_pass, TeamRoom<T>& of_room, uint32_t (&of_block)[3], uint32_t warps, uint32_t warp) : pass(of_pass), room(of_room), flags(of_block), workers(warps - 1), worker(warp - 1) {}
 
   // Waits for the grid before this one. Returns true if a grid failed.
-  FZ_DEV bool stops() const { return meet(pass.stops()); }
+  FZ_DEV bool stops() const { return meet(flags, 0, pass.stops()); }
   // The turns of a warp. The following functions return false if a grid failed.
   template <class Turn> FZ_DEV bool turns(Turn work_in) const {
     if (stops()) return false;
@@ -58,7 +63,7 @@ template <class T, bool LINES> struct Team {
 #pragma unroll 1
     while (more) {
       work_in(turn);
-      more = meet(turn < 2 || room.counts[(turn - 2) % 4] > 0);
+      more = meet(flags, turn + 1, turn < 2 || room.counts[(turn - 2) % 4] > 0);
       turn++;
     }
     return true;
@@ -66,7 +71,7 @@ template <class T, bool LINES> struct Team {
   // The turns of a warp of a team without a run.
   FZ_DEV bool idle() const {
     if (stops()) return false;
-    while (meet(false)) {}
+    for (uint32_t k = 1; meet(flags, k, false); k++) {}
     return true;
   }
   // The turns of the warp that decodes. `good` becomes false if the run is corrupt.
