@@ -153,7 +153,7 @@ part_emu() {
   step "test programs, libraries, and command line" programs
   # The longest first. Every test runs in at least one order of threads. Tests of device memory and streams run with late operations and under
   # AddressSanitizer, in two programs, because the tests of one program wait for each other.
-  step "tests on the emulator" run_tests "it asan,ORDER=20,DEFER=1 cuda::" "it asan,ORDER=20,DEFER=1 $devices" 'it ORDER=fwd contract::' \
+  step "tests on the emulator" run_tests "it asan,ORDER=20,DEFER=1 cuda::" "it asan,ORDER=20,DEFER=1 ${devices#cuda::,},--skip,cuda::" 'it ORDER=fwd contract::' \
     'it ORDER=rev,DEFER=1 campaign::' 'it ORDER=rev pipelines::' 'it ORDER=rev coders::' 'it asan coders::' 'cli ORDER=fwd devices::' \
     'it ORDER=fwd recompression::' 'cuda_calls DEFER=1' 'cuda_faults DEFER=1' 'it ORDER=fwd fields::a_corner'
   step "C on the emulator" c_on_emulator

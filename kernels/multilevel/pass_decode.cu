@@ -11,7 +11,7 @@ template <class T> struct PassRoom {
   Values<T> values;
   // For each context the number of its table; from bit 3 on 1 if it is FILL2.
   uint8_t codes[CONTEXTS];
-  // Of the meetings of teams.
+  // For `meet`.
   uint32_t flags[3];
   union {
     StagedTaps<T> taps[WARPS][2];
