@@ -261,7 +261,7 @@ mod tests {
         let fibonacci = |n: usize| -> Vec<u32> {
             let mut counts = vec![1u32, 1];
             while counts.len() < n {
-                counts.push(counts[counts.len() - 1].saturating_add(counts[counts.len() - 2]) / 2 * 2 | 1);
+                counts.push(counts[counts.len() - 1].saturating_add(counts[counts.len() - 2]) | 1);
             }
             counts
         };
