@@ -41,7 +41,7 @@ template <class T> FZ_DEV void stage_pack(StagedTaps<T>& to, const T* known, con
       const uint32_t c = from + lane, j = c / CHUNKS, k = (c - j * CHUNKS) * CHUNK;
       const uint32_t row = __shfl_sync(ALL, pack.row, j & 7);
       const int first = (int)(__shfl_sync(ALL, pack.x, j & 7) + k) - 4;
-      if (j < BATCH && first >= 0 && first < (int)length) copy_async<16>(&to.at[j * ROW_TAPS + k], known + row + first);
+      if (j < BATCH && first >= 0 && first < (int)length) fz_copy<16>(&to.at[j * ROW_TAPS + k], known + row + first);
     }
     return;
   }
@@ -51,8 +51,8 @@ template <class T> FZ_DEV void stage_pack(StagedTaps<T>& to, const T* known, con
     const T* row = known + __shfl_sync(ALL, pack.row, j);
     const int first = (int)(__shfl_sync(ALL, pack.x, j) + lane) - 3;
     T* taps = &to.at[j * ROW_TAPS + lane + 1];
-    copy_async<sizeof(T)>(taps, row + max(0, min(first, last)));
-    if (lane < 7) copy_async<sizeof(T)>(taps + STEP, row + min(first + (int)STEP, last));
+    fz_copy<sizeof(T)>(taps, row + max(0, min(first, last)));
+    if (lane < 7) fz_copy<sizeof(T)>(taps + STEP, row + min(first + (int)STEP, last));
   }
 }
 

@@ -86,7 +86,7 @@ template <int STENCIL, class T> FZ_DEV void stage_inner_line(StagedTaps<T>& to, 
   const T* from = line.even + (i + FIRST - 3) * line.apart;
 #pragma unroll
   for (uint32_t r = FIRST; r < LINE_TAPS - FIRST; r++) {
-    copy_async<sizeof(T)>(own, from);
+    fz_copy<sizeof(T)>(own, from);
     own += STEP;
     from += line.apart;
   }
@@ -262,15 +262,15 @@ template <class T> struct PassDecoder {
     };
     bool more = walk.next(batch, mask);
     if (more) stage(room[0]);
-    end_group();
+    fz_copies_close();
 #pragma unroll 1
     for (uint32_t which = 0; more; which ^= 1) {
       const Line<T> line = ahead;
       const uint32_t i = i_ahead, steps = mask;
       more = walk.next(batch, mask);
       if (more) stage(room[which ^ 1]);
-      end_group();
-      wait_for_group_before();
+      fz_copies_close();
+      fz_copies_but<1>();
       __syncwarp();
       const Shared<T> column(room[which].at[threadIdx.x & 31]);
       T* taps = &*column;
@@ -317,7 +317,7 @@ template <class T> struct PassDecoder {
     };
     bool more = walk.next(batch, mask);
     if (more) stage(room[0]);
-    end_group();
+    fz_copies_close();
 #pragma unroll 1
     for (uint32_t which = 0; more; which ^= 1) {
       // Lane k of each 8 has the first point of step k, whether points of it lack taps, and where it is in the target.
@@ -325,8 +325,8 @@ template <class T> struct PassDecoder {
       const uint32_t to = (ahead.number - z * planes_of.by) * target.per_y + z * target.per_z + 2 * first;
       more = walk.next(batch, mask);
       if (more) stage(room[which ^ 1]);
-      end_group();
-      wait_for_group_before();
+      fz_copies_close();
+      fz_copies_but<1>();
       __syncwarp();
       const Shared<T> column(room[which].at[lane + 1]);
       const T* taps = &*column;

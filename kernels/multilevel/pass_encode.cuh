@@ -158,12 +158,12 @@ template <class T> struct PassEncoder {
       };
       stage_line<STENCIL>(room.taps[0], line, first * BATCH, 255, points);
       load_group(first * BATCH);
-      end_group();
+      fz_copies_close();
 #pragma unroll 1
       for (uint32_t batch = first, which = 0; batch < end; batch++, which ^= 1) {
         if (batch + 1 < end) stage_line<STENCIL>(room.taps[which ^ 1], line, (batch + 1) * BATCH, 255, points);
-        end_group();
-        wait_for_group_before();
+        fz_copies_close();
+        fz_copies_but<1>();
         __syncwarp();
         const T* taps = &room.taps[which].at[threadIdx.x & 31];
         const uint32_t i = batch * BATCH, steps = along - i, all = steps >= BATCH ? 255 : (1u << steps) - 1, ends = i < 3 || i + BATCH + 4 > points ? 255 : 0;
@@ -214,14 +214,14 @@ template <class T> struct PassEncoder {
     };
     stage(room.taps[0], begin);
     load_group(pack_ahead, from_ahead, 0);
-    end_group();
+    fz_copies_close();
 #pragma unroll 1
     for (uint32_t batch = begin, which = 0; batch < end; batch++, which ^= 1) {
       const RowPack pack = pack_ahead;
       const uint32_t from = from_ahead;
       if (batch + 1 < end) stage(room.taps[which ^ 1], batch + 1);
-      end_group();
-      wait_for_group_before();
+      fz_copies_close();
+      fz_copies_but<1>();
       __syncwarp();
       const T* taps = &room.taps[which].at[lane + 1];
       const uint32_t steps = s.steps - batch * BATCH, all = steps >= BATCH ? 255 : (1u << steps) - 1, ends = pack.ends(points);

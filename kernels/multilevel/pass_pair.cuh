@@ -22,15 +22,6 @@ template <class T> struct __align__(16) PairRoom {
 };
 template <> struct PairRoom<double> {};
 
-// Begins to copy 16 bytes into shared memory.
-FZ_DEV void copy_row(void* to, const void* from) {
-#ifdef FZ_EMULATED
-  memcpy(to, from, 16);
-#else
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from) : "memory");
-#endif
-}
-
 template <class T> struct PairEncoder {
   const WideEncoder<T>& y;
   const WideEncoder<T>& x;
@@ -44,7 +35,7 @@ template <class T> struct PairEncoder {
   FZ_DEV void stage(const T* even, int r) const {
     const int row = r + (int)(threadIdx.x / (PAIR_WIDTH / WIDE));
     const uint32_t at = threadIdx.x % (PAIR_WIDTH / WIDE) * WIDE;
-    if (row >= 0 && row < (int)y.s.known) copy_row(&room.even[(uint32_t)row % PAIR_RING][at], even + (uint64_t)(uint32_t)row * (2 * PAIR_WIDTH) + at);
+    if (row >= 0 && row < (int)y.s.known) fz_copy16(&room.even[(uint32_t)row % PAIR_RING][at], even + (uint64_t)(uint32_t)row * (2 * PAIR_WIDTH) + at);
   }
   FZ_DEV static Four<T> load_shared(const T* p) { return *reinterpret_cast<const Four<T>*>(p); }
   // The values at even or odd places from here on, and two of the others, so that the compiler does not split the loads.
@@ -107,9 +98,9 @@ template <class T> struct PairEncoder {
       __syncthreads();
 #pragma unroll 1
       for (int r = (int)(first * BATCH) - 4; r < (int)(first * BATCH) + 8; r += 2) stage(even, r);
-      end_group();
-      end_group();
-      wait_for_group_before();
+      fz_copies_close();
+      fz_copies_close();
+      fz_copies_but<1>();
       // Places of values and codes. A pair of rows has four rows of half the length.
       const uint32_t row = plane * 2 * along + 2 * first * BATCH + warp;
       const T* x_from = x.source + (uint64_t)row * (2 * PAIR_WIDTH) + lane * (2 * WIDE);
@@ -124,7 +115,7 @@ template <class T> struct PairEncoder {
 #pragma unroll 1
       for (uint32_t i = first * BATCH; i < last; i += 2) {
         stage(even, (int)i + 8);
-        end_group();
+        fz_copies_close();
         const bool more = i + 2 < last;
         const uint32_t parity = i / 2 % 2, batch = i / BATCH;
         Values v = y_ahead;
@@ -138,7 +129,7 @@ template <class T> struct PairEncoder {
           if (lane % OCTET == 0) atomicOr(&room.masks[batch % 2][column / STEP], mask);
           mask = 0;
         }
-        wait_for_group_before();
+        fz_copies_but<1>();
         __syncthreads();
         if (i % BATCH == BATCH - 2 && threadIdx.x < PAIR_WIDTH / STEP) {
           uint32_t& own = room.masks[batch % 2][threadIdx.x];

@@ -1,36 +1,11 @@
 // Stage multilevel: taps of a batch in shared memory. While a warp processes a batch, the taps of the next one are
 // copied.
 #pragma once
+#include "common/shared_memory.cuh"
 #include "multilevel/walk.cuh"
 
 namespace fz {
 namespace multilevel {
-// Begins to copy `N` bytes into shared memory, and does not wait. The copy belongs to the next group that ends.
-template <int N> FZ_DEV void copy_async(void* to, const void* from) {
-#ifdef FZ_EMULATED
-  memcpy(to, from, N);
-#else
-  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from), "n"(N) : "memory");
-#endif
-}
-FZ_DEV void end_group() {
-#ifndef FZ_EMULATED
-  asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-// Waits for all groups of this thread except the last one.
-FZ_DEV void wait_for_group_before() {
-#ifndef FZ_EMULATED
-  asm volatile("cp.async.wait_group 1;" ::: "memory");
-#endif
-}
-// Waits for all copies of this thread.
-FZ_DEV void wait_for_copies() {
-#ifndef FZ_EMULATED
-  asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
-
 // The taps of the steps of a batch: in rows of 32 lanes for a pass over z or y, by steps for a pass over x.
 constexpr uint32_t LINE_TAPS = BATCH + 7, ROW_TAPS = STEP + 8;
 template <class T> struct __align__(16) StagedTaps {
@@ -72,7 +47,7 @@ template <int STENCIL, class T> FZ_DEV void stage_line(StagedTaps<T>& to, const 
   for (uint32_t k = 0; k < TAPS; k++) rows |= mask << (FIRST + k);
 #pragma unroll
   for (uint32_t r = FIRST; r < LINE_TAPS - FIRST; r++)
-    if (rows >> r & 1) copy_async<sizeof(T)>(&to.at[r * STEP + (threadIdx.x & 31)], line.even + (uint64_t)max(0, min((int)(i + r) - 3, (int)known - 1)) * line.apart);
+    if (rows >> r & 1) fz_copy<sizeof(T)>(&to.at[r * STEP + (threadIdx.x & 31)], line.even + (uint64_t)max(0, min((int)(i + r) - 3, (int)known - 1)) * line.apart);
 }
 }  // namespace multilevel
 }  // namespace fz
