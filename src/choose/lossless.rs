@@ -42,7 +42,6 @@ fn of_integers(sample: &Sample, at: impl Fn(usize) -> i64, levels: bool) -> f64 
     let places: Vec<usize> = (border..count).step_by(step).collect();
     let mut values: Vec<i64> = places.iter().map(|&i| at(i)).collect();
     values.sort_unstable();
-    let same: usize = values.chunk_by(|a, b| a == b).map(|same| same.len() * (same.len() - 1) / 2).sum();
     let repeated = values.windows(2).filter(|w| w[0] == w[1]).count();
     if values.is_empty() || !levels && REPEATED * repeated >= values.len() {
         return 0.0;
@@ -67,9 +66,8 @@ fn of_integers(sample: &Sample, at: impl Fn(usize) -> i64, levels: bool) -> f64 
     let least = bits.into_iter().fold(u64::MAX, u64::min) as f64 / places.len().div_ceil(MEASURED) as f64;
     // The highest bit is known, and so are the bits of a common divisor.
     let mut known = f64::from(1 + divisor.checked_ilog2().unwrap_or(0));
-    if levels && same > 0 {
+    if let (true, Some(distinct)) = (levels, distinct(&values)) {
         // Numbers of values are smaller than levels if most levels have no value.
-        let distinct = (values.len() * values.len() / 2 / same).max(1) as u64;
         let span = values[values.len() - 1].abs_diff(first);
         known += f64::from((span / distinct).checked_ilog2().unwrap_or(0));
     }
@@ -96,16 +94,18 @@ pub(super) fn has_few_differences(sample: &Sample) -> bool {
     let mut all: Vec<i64> =
         (1..count).step_by(step).map(|i| at(i).wrapping_sub(at(i - 1)) >> unused).collect();
     all.sort_unstable();
-    let same: usize = all.chunk_by(|a, b| a == b).map(|same| same.len() * (same.len() - 1) / 2).sum();
-    if same == 0 {
-        return false;
-    }
-    let distinct = (all.len() * all.len() / 2 / same) as u64;
+    let Some(distinct) = distinct(&all) else { return false };
     // Stage `exact` finds a common divisor.
     let divisor = all.iter().fold(0, |all, d| if all == 1 { 1 } else { common(all, d.unsigned_abs()) });
     let beside = all.len() / BESIDE;
     let numbers = all[all.len() - 1 - beside].abs_diff(all[beside]) / divisor.max(1);
     numbers >= distinct + distinct / 2
+}
+
+/// The number of different numbers, of which the sorted ones are a sample: from the share of equal pairs. `None` if there is none.
+fn distinct(sorted: &[i64]) -> Option<u64> {
+    let same: usize = sorted.chunk_by(|a, b| a == b).map(|same| same.len() * (same.len() - 1) / 2).sum();
+    (same > 0).then(|| (sorted.len() * sorted.len() / 2 / same) as u64)
 }
 
 /// Differences that stage `exact` compares: orders along x.
