@@ -55,6 +55,8 @@ template <class T> void round_trip(const std::string &kind, const std::string &f
     adios2::ADIOS adios;
     adios2::IO io = adios.DeclareIO("write");
     io.SetEngine(kind);
+    // BP4 reads arrays of short integers on the host for its statistics, and has no statistics for complex numbers in device memory.
+    if (kind == "BP4") io.SetParameter("StatsLevel", "0");
     auto variable = io.DefineVariable<T>("T", shape, Dims(shape.size(), 0), shape);
     // Without this line, ADIOS2 takes arrays in device memory for column-major ones.
     variable.SetArrayLayout(adios2::ArrayOrdering::RowMajor);
@@ -100,7 +102,9 @@ int main(int argc, char **argv) {
   }
   round_trip<float>(argv[1], argv[2], {50000}, {}, 0.0);
   round_trip<double>(argv[1], argv[2], {6, 5, 4, 50, 5}, {{"preset", "exact"}}, 0.0);
+  round_trip<std::int8_t>(argv[1], argv[2], {50000}, {}, 0.0);
   round_trip<std::int32_t>(argv[1], argv[2], {50000}, {}, 0.0);
+  round_trip<std::complex<float>>(argv[1], argv[2], {100, 500}, {{"accuracy", "1e-2"}}, 1.5e-2);
   round_trip<float>(argv[1], argv[2], {7}, {{"accuracy", "1e-2"}}, 1e-2);
   for (const char *device : {"cpu", "cuda:0"}) round_trip<float>(argv[1], argv[2], {50000}, {{"accuracy", "1e-2"}, {"device", device}}, 1e-2);
   round_trip<float>(argv[1], argv[2], {50000}, {{"accuracy", "1e-38"}}, 1e-38);
