@@ -12,13 +12,16 @@ constexpr static const size_t VIEW_DIMS = 9;
 /// Threads of a block.
 constexpr static const uint32_t VIEW_BLOCK = 256;
 
-/// The argument of `pack_view` and `unpack_view`: places of units, which are elements, parts of elements, or several elements.
+/// Rows and columns of a tile, in units.
+constexpr static const uint32_t VIEW_TILE = 32;
+
+/// The argument of the device functions that copy: places of units, which are elements, parts of elements, or several elements.
 struct ViewArgs {
   /// The address of the first unit of the strided array.
   uint64_t origin;
   /// The address of the packed array.
   uint64_t packed;
-  /// The status block of a decompression that has ended. `unpack_view` writes nothing if the decompression has failed.
+  /// The status block of a decompression that has ended. Nothing is written if the decompression has failed.
   uint64_t status;
   /// Units of a row, and the lengths of the other dimensions.
   uint64_t counts[VIEW_DIMS];
@@ -27,7 +30,7 @@ struct ViewArgs {
   /// The same in the packed array. Units of a row have no gaps there.
   uint64_t packed_strides[VIEW_DIMS];
   uint64_t rows;
-  /// Pieces of a row, and units of a piece. `lanes` threads copy a piece.
+  /// Pieces of a row, and units of a piece. `lanes` threads copy a piece, if there are no tiles.
   uint64_t pieces;
   uint32_t piece_units;
   /// A power of two, at most 32.

@@ -17,10 +17,13 @@ const _: () = assert!(VIEW_DIMS == MAX_DIMS + 1);
 /// Threads of a block.
 pub const VIEW_BLOCK: u32 = 256;
 
+/// Rows and columns of a tile, in units.
+pub const VIEW_TILE: u32 = 32;
+
 /// The largest unit in bytes.
 const WIDEST: u64 = 16;
 
-/// The argument of `pack_view` and `unpack_view`: places of units, which are elements, parts of elements, or several elements.
+/// The argument of the device functions that copy: places of units, which are elements, parts of elements, or several elements.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct ViewArgs {
@@ -28,7 +31,7 @@ pub(crate) struct ViewArgs {
     pub origin: u64,
     /// The address of the packed array.
     pub packed: u64,
-    /// The status block of a decompression that has ended. `unpack_view` writes nothing if the decompression has failed.
+    /// The status block of a decompression that has ended. Nothing is written if the decompression has failed.
     pub status: u64,
     /// Units of a row, and the lengths of the other dimensions.
     pub counts: [u64; VIEW_DIMS],
@@ -37,7 +40,7 @@ pub(crate) struct ViewArgs {
     /// The same in the packed array. Units of a row have no gaps there.
     pub packed_strides: [u64; VIEW_DIMS],
     pub rows: u64,
-    /// Pieces of a row, and units of a piece. `lanes` threads copy a piece.
+    /// Pieces of a row, and units of a piece. `lanes` threads copy a piece, if there are no tiles.
     pub pieces: u64,
     pub piece_units: u32,
     /// A power of two, at most 32.
@@ -94,9 +97,18 @@ impl ViewArgs {
         }
     }
 
-    /// The device function that packs, or the one that distributes.
-    pub(crate) fn entry(packs: bool) -> &'static str {
-        if packs { "pack_view" } else { "unpack_view" }
+    /// The device functions that pack, or those that distribute: without tiles, and with them.
+    pub(crate) fn entries(packs: bool) -> [&'static str; 2] {
+        if packs { ["pack_view", "pack_view_tiles"] } else { ["unpack_view", "unpack_view_tiles"] }
+    }
+
+    /// True if neighbors of dimension 1 are closer in the strided array than neighbors of a row. Blocks then copy tiles of both
+    /// dimensions, so that neighboring threads access neighboring memory in both arrays.
+    fn tiled(&self) -> bool {
+        // Tiles of fewer units leave most threads without work.
+        const FEWEST: u64 = VIEW_TILE as u64 / 2;
+        let [row, next] = [self.strides[0], self.strides[1]].map(i64::unsigned_abs);
+        self.ndim > 1 && next < row && self.counts[0] >= FEWEST && self.counts[1] >= FEWEST
     }
 
     /// Puts the launch that packs on a stream.
@@ -113,9 +125,15 @@ impl ViewArgs {
     fn launch(&self, packs: bool, context: &Context, stream: Stream, follows: bool) -> Result<()> {
         /// More than any device runs at a time.
         const MOST: u64 = 4096;
-        let groups = u64::from(VIEW_BLOCK / self.lanes);
-        let blocks = (self.rows * self.pieces).div_ceil(groups).min(MOST);
+        let tiled = self.tiled();
+        let blocks = if tiled {
+            let [x, y] = [self.counts[0], self.counts[1]];
+            x.div_ceil(u64::from(VIEW_TILE)) * y.div_ceil(u64::from(VIEW_TILE)) * (self.rows / y)
+        } else {
+            (self.rows * self.pieces).div_ceil(u64::from(VIEW_BLOCK / self.lanes))
+        };
         let way = LaunchAttrs { follows, short: false };
-        function(context, ViewArgs::entry(packs))?.launch(context, (blocks, 1), VIEW_BLOCK, stream, way, self)
+        let entry = ViewArgs::entries(packs)[usize::from(tiled)];
+        function(context, entry)?.launch(context, (blocks.min(MOST), 1), VIEW_BLOCK, stream, way, self)
     }
 }

@@ -25,7 +25,9 @@ pub(crate) fn preload(context: &Context, plan: &Plan, batch: Option<Grouping>) -
         (Direction::Decode, _) => &["fz_open", "fz_load", "fz_close"],
     };
     if batch.is_none() {
-        function(context, ViewArgs::entry(plan.direction == Direction::Encode))?;
+        for name in ViewArgs::entries(plan.direction == Direction::Encode) {
+            function(context, name)?;
+        }
     }
     let rows = batch == Some(Grouping::Rows);
     let load = |name, version: bool| {

@@ -151,8 +151,18 @@ fn elements_of_every_type_in_every_order() {
         // In Fortran order, back to front, and upside down.
         check(&[70, 40], &[40, 1], 0, 2800);
         check(&[7, 40, 3], &[3, 21, 1], 0, 840);
+        // Tiles: a short one in both dimensions, the slowest dimension next to the first, with ghost cells, back to front.
+        check(&[16, 16], &[17, 1], 3, 16 * 17 + 3);
+        check(&[33, 65, 3], &[70, 1, 2400], 5, 3 * 2400);
+        check(&[35, 3, 37], &[39 * 5, 39, 1], 39 * 6 + 1, 39 * 5 * 38);
+        check(&[40, 4, 33], &[-140, 35, 1], 39 * 140, 40 * 140);
+        check(&[64, 32], &[100, -3], 93, 64 * 100);
         check(&[40, 70], &[-1, -40], 2799, 2800);
         check(&[40, 70], &[1, -40], 2760, 2800);
+        if dtype.bytes() == 1 {
+            // More tiles than blocks.
+            check(&[16, 16, 4100], &[16, 1, 256], 0, 256 * 4100);
+        }
         // Rows of one, of all units, and of more than a piece; without gaps; without elements; one element.
         check(&[16, 5], &[1, 32], 0, 160);
         check(&[4, 33], &[1, 8], 4, 264);
@@ -328,9 +338,14 @@ impl Views {
         }
     }
 
+    /// Elements are aligned in it, so that they can be copied in tiles, unless rows have no gaps.
+    fn scratch(&self) -> DeviceSlice {
+        let at = usize::from(self.grid.strides[0] == 1);
+        self.scratch.slice(at, self.scratch.bytes - at)
+    }
+
     fn compress(&mut self) {
-        let (view, scratch) =
-            (self.grid.view(whole(&self.src)), self.scratch.slice(1, self.scratch.bytes - 1));
+        let (view, scratch) = (self.grid.view(whole(&self.src)), self.scratch());
         let (to, place) = (whole(&self.container), whole(&self.results[0]).address);
         let ws = &mut self.spaces.0;
         unsafe { self.encoder.compress_view_async(ws, &view, scratch, to, place, self.stream.raw()) }
@@ -338,8 +353,7 @@ impl Views {
     }
 
     fn decompress(&mut self, place: u64) {
-        let (view, scratch) =
-            (self.grid.view(whole(&self.dst)), self.scratch.slice(1, self.scratch.bytes - 1));
+        let (view, scratch) = (self.grid.view(whole(&self.dst)), self.scratch());
         let (from, ws) = (whole(&self.container), &mut self.spaces.1);
         unsafe { self.decoder.decompress_view_async(ws, from, &view, scratch, place, self.stream.raw()) }
             .unwrap();
@@ -408,9 +422,15 @@ fn a_graph_of_views_is_replayed_on_changing_data() {
 #[test]
 fn elements_are_written_only_after_success() {
     need_gpu!();
+    written_only_after_success(Grid::interior(DType::F32, [18, 11, 7]));
+    // In tiles.
+    written_only_after_success(Grid::new(DType::F32, &[18, 17, 4], &[20, 1, 400], 3, 1600, 0));
+}
+
+fn written_only_after_success(grid: Grid) {
     let mut pipeline = Pipeline::new();
     pipeline.add("rze").unwrap();
-    let mut views = Views::new(Grid::interior(DType::F32, [18, 11, 7]), &pipeline, true);
+    let mut views = Views::new(grid, &pipeline, true);
     let array = views.grid.random(11)[..views.grid.array.bytes() as usize].to_vec();
     views.fill(&array);
     views.both();
