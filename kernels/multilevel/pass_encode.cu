@@ -57,10 +57,10 @@ template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoo
   BlockCounts& counts = room.counts;
   const MultilevelParams& p = params<MultilevelParams>(a);
   const EncoderMemory memory(a, p);
-  const MultilevelMetadata& m = *reinterpret_cast<const MultilevelMetadata*>(address(input(a, 1)));
   const Plan& plan = *memory.plan;
   const uint32_t level = a.tag / 4, axis = a.tag % 4;
-  if (elements(p) == 0 || m.differences > 0 || level > plan.base_ends) return;
+  if (!is_level(a, p, plan, level)) return;
+  const MultilevelMetadata& m = *reinterpret_cast<const MultilevelMetadata*>(address(input(a, 1)));
   const Shape& shape = plan.shape;
   const bool has = shape.has_pass(level, axis);
   const Buffers<T> buffers(memory.pool, p);
@@ -148,7 +148,6 @@ template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoo
 #define MULTILEVEL_PASS_ENCODE(NAME, VALUE, LINES, BLOCKS) \
   extern "C" __global__ void __launch_bounds__(fz::multilevel::EncoderRoom<VALUE, LINES>::WARPS * 32, BLOCKS) multilevel_##NAME(FZ_ARGS) { \
     __shared__ fz::multilevel::EncoderRoom<VALUE, LINES> room; \
-    if (fz::cancelled(a)) return; \
     fz::multilevel::encode_pass<VALUE, LINES>(a, room); \
   }
 MULTILEVEL_PASS_ENCODE(encode_lines_f32, float, true, 5)

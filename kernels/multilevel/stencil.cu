@@ -10,10 +10,10 @@ namespace multilevel {
 template <class T> FZ_DEV void sum_costs(const Args& a) {
   const MultilevelParams& p = params<MultilevelParams>(a);
   const EncoderMemory memory(a, p);
-  const MultilevelMetadata& m = *reinterpret_cast<const MultilevelMetadata*>(address(input(a, 1)));
   const Plan& plan = *memory.plan;
   const uint32_t level = a.tag / 4;
-  if (elements(p) == 0 || m.differences > 0 || level > plan.base_ends) return;
+  if (!is_level(a, p, plan, level)) return;
+  const MultilevelMetadata& m = *reinterpret_cast<const MultilevelMetadata*>(address(input(a, 1)));
   const Shape& shape = plan.shape;
   const Known<T> known(Buffers<T>(memory.pool, p), shape, level);
   const Source<T> source(address(input(a, 0)));
@@ -60,10 +60,8 @@ template <class T> FZ_DEV void sum_costs(const Args& a) {
 }  // namespace fz
 
 extern "C" __global__ void __launch_bounds__(256) multilevel_stencil_f32(FZ_ARGS) {
-  if (fz::cancelled(a)) return;
   fz::multilevel::sum_costs<float>(a);
 }
 extern "C" __global__ void __launch_bounds__(256) multilevel_stencil_f64(FZ_ARGS) {
-  if (fz::cancelled(a)) return;
   fz::multilevel::sum_costs<double>(a);
 }
