@@ -83,7 +83,7 @@ FZ_DEV void put_head(const Out& out, const State& state, const ExactParams& p) {
   const uint32_t words = number_words(p);
   const bool gap = h.gap != 0, factor = h.factor != 1, center = h.center != 0;
   WordWriter to = {out, 0};
-  to.number(1u << 15 | h.order | h.y << 2 | h.z << 3 | h.holes << 4 | (h.table ? 1u << 5 : 0) | gap << 6 | center << 7 | h.plain << 8 | factor << 9, 1);
+  to.number(1u << 15 | h.order | h.y << 2 | h.z << 3 | h.holes << 4 | (h.table ? 1u << 5 : 0) | gap << 6 | center << 7 | h.plain << 8 | factor << 9 | h.ordered << 10, 1);
   if (h.table) to.number(h.table, 2);
   if (gap) to.number(h.gap, words);
   if (factor) to.number(h.factor, words);

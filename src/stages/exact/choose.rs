@@ -1,5 +1,6 @@
 //! The choices of an encoder, from a sample.
 
+use super::frequent::Frequent;
 use super::params::{FLOAT, MOST_ORDER, SAMPLE, SIGNED};
 use super::predict::{Orders, Shape};
 use super::word::{Map, Word};
@@ -23,6 +24,11 @@ pub(super) struct Form<W> {
 impl<W: Word> Form<W> {
     pub(super) const SIGNED: Form<W> = Form { center: W::ZERO, plain: false };
     pub(super) const PLAIN: Form<W> = Form { center: W::ZERO, plain: true };
+
+    /// That of the differences of a table.
+    pub(super) fn of_table(is_ascending: bool) -> Form<W> {
+        if is_ascending { Form::PLAIN } else { Form::SIGNED }
+    }
 
     #[inline(always)]
     pub(super) fn number(self, d: W) -> W {
@@ -59,12 +65,17 @@ struct Best<W> {
 
 impl<W: Word> Best<W> {
     fn offer(&mut self, orders: Orders, hole: Option<W>, form: Form<W>, cost: u64) {
-        let whole = (u128::from(cost) * self.all as u128 / u128::from(self.looked.max(1))) as u64;
+        let whole = whole(cost, self.all, self.looked);
         if cost < self.cost && whole < self.choice.cost {
             self.cost = cost;
             self.choice = Choice { orders, hole, form, cost: whole };
         }
     }
+}
+
+/// The cost of an array of `all` elements, from that of a sample.
+fn whole(cost: u64, all: usize, looked: u64) -> u64 {
+    (u128::from(cost) * all as u128 / u128::from(looked.max(1))) as u64
 }
 
 /// True if enough of the sorted values repeat for a table to pay.
@@ -174,6 +185,15 @@ impl Sample {
             }
         }
         best.choice
+    }
+
+    /// The choice for ranks of which those of frequent values are small.
+    pub(super) fn choose_frequent<W: Word>(&self, ranks: &[W], frequent: &Frequent) -> Choice<W> {
+        let orders = Orders::default();
+        let differences: Vec<W> = self.0.iter().map(|&i| frequent.rank(ranks[i])).collect();
+        let cost = widest(Cost { differences: &differences, form: Form::PLAIN, most: u64::MAX });
+        let cost = whole(cost, ranks.len(), self.len());
+        Choice { orders, hole: None, form: Form::PLAIN, cost }
     }
 
     /// Each element of the sample and those before it, the nearest first.

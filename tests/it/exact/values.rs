@@ -84,6 +84,11 @@ fn choices_are_used() {
     for dtype in [DType::F32, DType::F64] {
         assert_eq!(word(dtype, &[9000], With::Levels) & 0x8020, 0x8020, "{dtype}");
     }
+    // The table of independent values has the frequent ones in front. That of a walk is in ascending order.
+    for dtype in DType::ALL {
+        assert_eq!(word(dtype, &[9000], With::Frequent) & 0x8420, 0x8420, "{dtype}");
+    }
+    assert_eq!(word(DType::F32, &[9000], With::Levels) & 0x8400, 0x8000);
     // Integers at equal distances need no table.
     assert_eq!(word(DType::I32, &[9000], With::Levels) & 0x8220, 0x8200);
     // Plain differences, a center, and a factor.
