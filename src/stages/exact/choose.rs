@@ -25,7 +25,7 @@ impl<W: Word> Form<W> {
     pub(super) const SIGNED: Form<W> = Form { center: W::ZERO, plain: false };
     pub(super) const PLAIN: Form<W> = Form { center: W::ZERO, plain: true };
 
-    /// That of the differences of a table.
+    /// The form of the differences of a table.
     pub(super) fn of_table(is_ascending: bool) -> Form<W> {
         if is_ascending { Form::PLAIN } else { Form::SIGNED }
     }
