@@ -218,7 +218,8 @@ FZ_DEV void find_frequent(Round& round, uint32_t count, ChooseRoom& room) {
   best = room.result;
   __syncthreads();
   if (threadIdx.x != 0) return;
-  round.repeats = 64 * repeated >= count;
+  // Also without the most frequent value.
+  round.repeats = 64 * repeated >= count && 256 * (repeated + 1 - (best >> 32)) >= count - (best >> 32);
   round.has_hole = 16 * (best >> 32) >= count;
   round.hole = sorted[SAMPLE - 1 - (uint32_t)best];
 }

@@ -78,10 +78,11 @@ fn whole(cost: u64, all: usize, looked: u64) -> u64 {
     (u128::from(cost) * all as u128 / u128::from(looked.max(1))) as u64
 }
 
-/// True if enough of the sorted values repeat for a table to pay.
+/// True if enough of the sorted values repeat for a table to pay, also without the most frequent one.
 pub(super) fn repeats<W: Word>(sorted: &[W]) -> bool {
     let repeated = sorted.windows(2).filter(|w| w[0] == w[1]).count();
-    64 * repeated >= sorted.len()
+    let most = sorted.chunk_by(|a, b| a == b).map(<[W]>::len).max().unwrap_or(1);
+    64 * repeated >= sorted.len() && 256 * (repeated + 1 - most) >= sorted.len() - most
 }
 
 /// The most frequent of sorted values, the first one of equals, if it has a sixteenth of them.
