@@ -306,13 +306,14 @@ template <class W> FZ_DEV void choose_frequent(const EncoderMemory& memory, cons
     there += of != NEVER;
     return of;
   });
-  const uint32_t count = (uint32_t)total(there, room);
+  const uint32_t count = (uint32_t)total(there, room), between = sample.count > 1 ? sample.stride / 2 : 0;
   uint64_t bits = 0, others = 0;
 #pragma unroll 1
   for (uint32_t k = 0; k < OWN; k++) {
     const uint32_t s = threadIdx.x + k * THREADS;
     if (s >= sample.count) continue;
-    const uint32_t u = new_rank(frequent, count, ranks[s * sample.stride]);
+    // The sample itself would flatter the order that is made from it.
+    const uint32_t u = new_rank(frequent, count, ranks[min(n - 1, s * sample.stride + between)]);
     bits += quarters(u);
     others += u != 0;
   }

@@ -188,10 +188,13 @@ impl Sample {
         best.choice
     }
 
-    /// The choice for ranks of which those of frequent values are small.
+    /// The choice for ranks of which those of frequent values are small. The cost is that of other elements than those of the sample,
+    /// which would flatter the order that is made from it.
     pub(super) fn choose_frequent<W: Word>(&self, ranks: &[W], frequent: &Frequent) -> Choice<W> {
         let orders = Orders::default();
-        let differences: Vec<W> = self.0.iter().map(|&i| frequent.rank(ranks[i])).collect();
+        let between = self.0.get(1).map_or(0, |&stride| stride / 2);
+        let at = |i: usize| (i + between).min(ranks.len() - 1);
+        let differences: Vec<W> = self.0.iter().map(|&i| frequent.rank(ranks[at(i)])).collect();
         let cost = widest(Cost { differences: &differences, form: Form::PLAIN, most: u64::MAX });
         let cost = whole(cost, ranks.len(), self.len());
         Choice { orders, hole: None, form: Form::PLAIN, cost }

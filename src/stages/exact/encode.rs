@@ -103,7 +103,7 @@ fn with_table<W: Word>(
     let order = Frequent::new(&sorted);
     let mut frequent = sample.choose_frequent(&table.ranks, &order);
     frequent.cost += table.cost_of(&order);
-    // The sample flatters the order that is made from it.
+    // Both costs are those of a sample, and an order that saves little is not better for all elements.
     let pays = frequent.cost < ascending.cost - ascending.cost / 32;
     let choice = if pays { frequent } else { ascending };
     if choice.cost.saturating_add(table.cost()) >= most {
