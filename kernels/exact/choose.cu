@@ -1,5 +1,6 @@
 // Stage exact, encoder: the costs of choices for the sample, and the choice, by the rules of src/stages/exact/choose.rs. A block computes
-// those of an order; the last one those with holes. The first round is for elements, the second one for ranks in a table.
+// those of an order; the last one those with holes. The first round is for elements, the second one for ranks in a table, for
+// which one more block compares an order with the frequent values in front, by the rules of src/stages/exact/frequent.rs.
 #include "common/scan.cuh"
 #include "exact/encoder.cuh"
 
@@ -188,6 +189,16 @@ FZ_DEV void sort_sample(uint64_t* sorted) {
     store();
   }
 }
+// The number of equals from the first one on.
+FZ_DEV uint32_t equals(const uint64_t* sorted, uint32_t first, uint32_t count) {
+  uint32_t low = first, high = count;
+  while (high - low > 1) {
+    const uint32_t middle = (low + high) / 2;
+    if (sorted[middle] == sorted[first]) low = middle;
+    else high = middle;
+  }
+  return high - first;
+}
 // Finds whether values repeat, and the most frequent one, the first of equals.
 FZ_DEV void find_frequent(Round& round, uint32_t count, ChooseRoom& room) {
   const uint64_t* sorted = room.sorted;
@@ -197,13 +208,7 @@ FZ_DEV void find_frequent(Round& round, uint32_t count, ChooseRoom& room) {
       repeated++;
       continue;
     }
-    uint32_t low = i, high = count;
-    while (high - low > 1) {
-      const uint32_t middle = (low + high) / 2;
-      if (sorted[middle] == sorted[i]) low = middle;
-      else high = middle;
-    }
-    const uint64_t own = (uint64_t)(high - i) << 32 | (SAMPLE - 1 - i);
+    const uint64_t own = (uint64_t)equals(sorted, i, count) << 32 | (SAMPLE - 1 - i);
     best = own > best ? own : best;
   }
   repeated = total(repeated, room);
@@ -213,7 +218,8 @@ FZ_DEV void find_frequent(Round& round, uint32_t count, ChooseRoom& room) {
   best = room.result;
   __syncthreads();
   if (threadIdx.x != 0) return;
-  round.repeats = 64 * repeated >= count;
+  // Also without the most frequent value.
+  round.repeats = 64 * repeated >= count && 256 * (repeated + 1 - (best >> 32)) >= count - (best >> 32);
   round.has_hole = 16 * (best >> 32) >= count;
   round.hole = sorted[SAMPLE - 1 - (uint32_t)best];
 }
@@ -266,6 +272,59 @@ template <class W> FZ_DEV void choose_holes(const Args& a, const EncoderMemory& 
   }
 }
 
+// Puts a number of each thread into the sample, sorts it, and calls `f` with places and sorted numbers for the next ones.
+template <class F> FZ_DEV void sort_next(uint64_t (&own)[OWN], ChooseRoom& room, F f) {
+#pragma unroll
+  for (uint32_t k = 0; k < OWN; k++) room.sorted[threadIdx.x + k * THREADS] = own[k];
+  sort_sample(room.sorted);
+#pragma unroll 1
+  for (uint32_t k = 0; k < OWN; k++) own[k] = f(threadIdx.x + k * THREADS, room.sorted[threadIdx.x + k * THREADS]);
+  __syncthreads();
+}
+// The frequent ranks, and the cost of the order with those in front.
+template <class W> FZ_DEV void choose_frequent(const EncoderMemory& memory, const ExactParams& p, ChooseRoom& room) {
+  const W* ranks = reinterpret_cast<const W*>(memory.ranks);
+  const W* values = reinterpret_cast<const W*>(memory.values[0]);
+  const uint32_t n = (uint32_t)elements(p);
+  const Sample sample(n);
+  uint64_t own[OWN];
+#pragma unroll
+  for (uint32_t k = 0; k < OWN; k++) {
+    const uint32_t s = threadIdx.x + k * THREADS;
+    own[k] = s < sample.count ? (uint64_t)ranks[s * sample.stride] : NEVER;
+  }
+  sort_next(own, room, [&](uint32_t i, uint64_t rank) -> uint64_t {
+    if (rank == NEVER || (i > 0 && room.sorted[i - 1] == rank)) return NEVER;
+    const uint32_t count = equals(room.sorted, i, sample.count);
+    return count > 1 ? (uint64_t)(SAMPLE - count) << 32 | rank : NEVER;
+  });
+  sort_next(own, room, [](uint32_t i, uint64_t of) { return of == NEVER ? NEVER : of << 32 | i; });
+  uint64_t there = 0;
+  Frequent* frequent = memory.frequent();
+  sort_next(own, room, [&](uint32_t i, uint64_t of) {
+    if (of != NEVER) frequent[i] = {(uint32_t)(of >> 32), (uint32_t)of};
+    there += of != NEVER;
+    return of;
+  });
+  const uint32_t count = (uint32_t)total(there, room), between = sample.count > 1 ? sample.stride / 2 : 0;
+  uint64_t bits = 0, others = 0;
+#pragma unroll 1
+  for (uint32_t k = 0; k < OWN; k++) {
+    const uint32_t s = threadIdx.x + k * THREADS;
+    if (s >= sample.count) continue;
+    // The sample itself would flatter the order that is made from it.
+    const uint32_t u = new_rank(frequent, count, ranks[min(n - 1, s * sample.stride + between)]);
+    bits += quarters(u);
+    others += u != 0;
+  }
+  bits = total(bits, room);
+  others = total(others, room);
+  if (threadIdx.x != 0) return;
+  const uint64_t cost = bits + 4 * others * mark(sample.count, others), range = length_of((W)(values[memory.state->head.table - 1] - values[0]));
+  memory.all.frequent = count;
+  memory.all.frequent_cost = cost * n / sample.count + 4 * (range + 1) * count;
+}
+
 // In the second round integers are ranks.
 template <class W> FZ_DEV void choose(const Args& a, ChooseRoom& room) {
   const ExactParams& p = params<ExactParams>(a);
@@ -274,7 +333,8 @@ template <class W> FZ_DEV void choose(const Args& a, ChooseRoom& room) {
   if (elements(p) == 0 || (ranks && !memory.has_table())) return;
   const Integers<W> o = ranks ? Integers<W>(memory.ranks) : integers_of<W>(a, memory, p);
   if (blockIdx.x < ORDERS) choose_order(a, memory, p, o, room);
-  else choose_holes(a, memory, p, o, room);
+  else if (blockIdx.x == ORDERS) choose_holes(a, memory, p, o, room);
+  else choose_frequent<W>(memory, p, room);
 }
 
 // One thread decides. Of ranks, only if these cost less together with their table.
@@ -290,8 +350,14 @@ FZ_DEV void decide(const Args& a) {
     for (uint32_t k = 1; k < CANDIDATES; k++)
       if (round.of[k].cost < round.of[best].cost) best = k;
     round.cost = round.of[best].cost;
+    head.ordered = ranks && memory.all.frequent_cost < round.cost - round.cost / 32;
+    if (head.ordered) round.cost = memory.all.frequent_cost;
     if (ranks && round.cost + memory.zeroed.table_cost >= memory.all.rounds[0].cost) {
-      head.table = 0;
+      head.table = head.ordered = 0;
+    } else if (head.ordered) {
+      head.holes = head.order = head.y = head.z = 0;
+      head.plain = 1;
+      head.hole = head.center = 0;
     } else {
       const uint32_t order = best / FORMS;
       head.holes = order >= ORDERS;

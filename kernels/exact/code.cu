@@ -12,7 +12,7 @@ static_assert(FILL_CHUNK == 256 * EACH, "a thread has consecutive elements of a 
 template <class W> FZ_DEV void last_of_chunks(const Args& a, uint32_t* words) {
   const ExactParams& p = params<ExactParams>(a);
   const EncoderMemory memory(a, p);
-  if (elements(p) == 0 || !memory.state->head.holes) return;
+  if (elements(p) == 0 || !memory.state->head.holes || !memory.state->head.order) return;
   const uint32_t n = (uint32_t)elements(p), chunks = (n + FILL_CHUNK - 1) / FILL_CHUNK;
   const Integers<W> o = source_of<W>(a, memory, p, OF_ARRAY);
   const W hole = (W)memory.state->head.hole;
@@ -32,18 +32,28 @@ template <class W> FZ_DEV void last_of_chunks(const Args& a, uint32_t* words) {
 FZ_DEV void last_before(const Args& a, uint32_t* words) {
   const ExactParams& p = params<ExactParams>(a);
   const EncoderMemory memory(a, p);
-  if (elements(p) == 0 || !memory.state->head.holes) return;
+  if (elements(p) == 0 || !memory.state->head.holes || !memory.state->head.order) return;
   const uint32_t chunks = ((uint32_t)elements(p) + FILL_CHUNK - 1) / FILL_CHUNK;
   __shared__ uint32_t upto[1024 + 1];
   uint32_t before = 0;
 #pragma unroll 1
-  for (uint32_t from = 0; from < chunks; from += blockDim.x) {
-    const uint32_t chunk = from + threadIdx.x;
-    const uint32_t last = block_scan_to<Most>(chunk < chunks ? memory.fills[chunk] : 0, words);
+  for (uint32_t from = 0; from < chunks; from += EACH * blockDim.x) {
+    const uint32_t chunk = from + EACH * threadIdx.x;
+    Each<uint32_t> own = Each<uint32_t>::load(memory.fills, chunk, chunks);
+    uint32_t last = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      const uint32_t upto_own = max(last, own.of[k]);
+      own.of[k] = last;
+      last = upto_own;
+    }
+    last = block_scan_to<Most>(last, words);
     upto[threadIdx.x + 1] = max(last, before);
     if (threadIdx.x == 0) upto[0] = before;
     __syncthreads();
-    if (chunk < chunks) memory.fills[chunk] = upto[threadIdx.x];
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) own.of[k] = max(own.of[k], upto[threadIdx.x]);
+    own.store(memory.fills, chunk, chunks);
     before = upto[blockDim.x];
     __syncthreads();
   }
@@ -236,7 +246,7 @@ template <class W> FZ_DEV void code_part(const Args& a, const EncoderMemory& mem
 #pragma unroll 1
   for (uint32_t batch = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; batch < batches; batch += warps) {
     Numbers<W> own;
-    numbers.load(own, batch, numbers.holes ? fill_before(memory, numbers.of.o, numbers.hole, batch) : (W)0);
+    numbers.load(own, batch, numbers.holes && numbers.of.x ? fill_before(memory, numbers.of.o, numbers.hole, batch) : (W)0);
     uint32_t halves = 0;
     const uint32_t class_of = own.length(numbers.holes, halves) ? scale.class_of(halves) : 0;
     const uint32_t fields = __reduce_add_sync(ALL, (uint32_t)__popc(own.filled));

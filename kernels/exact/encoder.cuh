@@ -13,6 +13,10 @@ constexpr uint64_t NEVER = ~0ull;
 struct Candidate {
   uint64_t cost, center;
 };
+// A frequent rank, and the new one.
+struct Frequent {
+  uint32_t rank, to;
+};
 // The choices for an array of integers: those of elements, and ranks in a table.
 struct Round {
   Candidate of[CANDIDATES];
@@ -29,6 +33,9 @@ struct EncoderState {
   // Words of the stream. `overflows` counts runs that did not fit into their slots, and `stored` is 1 if the stream is the elements.
   uint64_t words[PARTS], at[PARTS];
   uint32_t overflows, stored;
+  // The cost of ranks if those of frequent values are small, and the number of these.
+  uint64_t frequent_cost;
+  uint32_t frequent;
 };
 static_assert(sizeof(EncoderState) <= STATE_BYTES, "as in Rust");
 
@@ -48,6 +55,17 @@ struct Sample {
   uint32_t count, stride;
   FZ_DEV explicit Sample(uint32_t n) : stride(max(n / SAMPLE, 1u) | 1) { count = min(SAMPLE, (n + stride - 1) / stride); }
 };
+
+// The new rank, by `count` frequent ranks; other values follow the frequent ones in their order.
+FZ_DEV uint32_t new_rank(const Frequent* frequent, uint32_t count, uint32_t rank) {
+  uint32_t low = 0, high = count;
+  while (low < high) {
+    const uint32_t middle = (low + high) / 2;
+    if (frequent[middle].rank < rank) low = middle + 1;
+    else high = middle;
+  }
+  return low < count && frequent[low].rank == rank ? frequent[low].to : rank + count - low;
+}
 
 // The most values of a table that the encoder makes.
 FZ_DEV uint32_t table_room(const ExactParams& p) { return (uint32_t)min((unsigned long long)(elements(p) / 4), (unsigned long long)TABLE); }
@@ -95,6 +113,9 @@ struct EncoderMemory : Memory {
     fills = take<uint32_t>(4 * ((n + FILL_CHUNK - 1) / FILL_CHUNK));
     pool_words = (bytes + beside) / 2;
   }
+  // The frequent ranks in ascending order, and later the new rank of each one. Valid between `exact_rank` and `exact_code`.
+  FZ_DEV Frequent* frequent() const { return reinterpret_cast<Frequent*>(slots); }
+  FZ_DEV uint32_t* new_ranks() const { return rank_of; }
   // The slots of runs. Valid behind `exact_code`.
   FZ_DEV uint8_t* pool() const { return has_table() ? ranks : between; }
   FZ_DEV multilevel::EncoderSet& set(uint32_t part, uint32_t kind) const { return sets[2 * part + kind - 1]; }

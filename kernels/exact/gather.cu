@@ -8,6 +8,8 @@ namespace fz {
 namespace exact {
 // The warps that write the words of a section before its runs. There are many words if a section has thousands of runs.
 constexpr uint32_t SCALE_WORDS = 9, HEAD_PARTS = 16;
+// Lanes that copy the low bits of a batch of few words, beside those of other batches.
+constexpr uint32_t COPY_LANES = 8, COPIED = 32 / COPY_LANES, FEW_WORDS = 128;
 
 // Adds up the words of the low bits of the batches of each block.
 FZ_DEV void count_low(const Args& a, uint64_t* words) {
@@ -83,7 +85,7 @@ FZ_DEV void put_head(const Out& out, const State& state, const ExactParams& p) {
   const uint32_t words = number_words(p);
   const bool gap = h.gap != 0, factor = h.factor != 1, center = h.center != 0;
   WordWriter to = {out, 0};
-  to.number(1u << 15 | h.order | h.y << 2 | h.z << 3 | h.holes << 4 | (h.table ? 1u << 5 : 0) | gap << 6 | center << 7 | h.plain << 8 | factor << 9, 1);
+  to.number(1u << 15 | h.order | h.y << 2 | h.z << 3 | h.holes << 4 | (h.table ? 1u << 5 : 0) | gap << 6 | center << 7 | h.plain << 8 | factor << 9 | h.ordered << 10, 1);
   if (h.table) to.number(h.table, 2);
   if (gap) to.number(h.gap, words);
   if (factor) to.number(h.factor, words);
@@ -174,9 +176,18 @@ FZ_DEV void put_low(const Args& a, uint64_t* words, uint64_t* sizes) {
     for (uint32_t from = share.own_first; from < share.own_end; from += 32) {
       const BatchWords mine(words_in(from + lane));
 #pragma unroll 1
-      for (uint32_t k = 0; k < min(32u, share.own_end - from); k++) {
-        const uint32_t count = __shfl_sync(ALL, mine.own, k), before = __shfl_sync(ALL, mine.before, k);
-        if (count) multilevel::copy_run(out, part.low + 2 * (at + before), reinterpret_cast<const uint16_t*>(memory.numbers(number, from + k, p.width)), count);
+      for (uint32_t first = 0; first < 32; first += COPIED) {
+        // Batches behind the last one have no words.
+        const uint32_t own = first + lane / COPY_LANES, few = __shfl_sync(ALL, mine.own, own), few_before = __shfl_sync(ALL, mine.before, own);
+        if (!__any_sync(ALL, few > FEW_WORDS)) {
+          if (few) multilevel::copy_run<COPY_LANES>(out, part.low + 2 * (at + few_before), reinterpret_cast<const uint16_t*>(memory.numbers(number, from + own, p.width)), few);
+          continue;
+        }
+#pragma unroll 1
+        for (uint32_t k = first; k < first + COPIED; k++) {
+          const uint32_t count = __shfl_sync(ALL, mine.own, k), before = __shfl_sync(ALL, mine.before, k);
+          if (count) multilevel::copy_run(out, part.low + 2 * (at + before), reinterpret_cast<const uint16_t*>(memory.numbers(number, from + k, p.width)), count);
+        }
       }
       at += __shfl_sync(ALL, mine.before + mine.own, 31);
     }

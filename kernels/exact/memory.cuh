@@ -27,10 +27,12 @@ struct Part {
 
 // The numbers of a stream.
 struct Head {
-  uint32_t stored, order, y, z, holes, plain, table, pad;
+  uint32_t stored, order, y, z, holes, plain, table;
+  // The table is not in ascending order.
+  uint32_t ordered;
   uint64_t gap, factor, hole, center;
   template <class W> FZ_DEV Map<W> map(uint32_t kind) const { return {kind, (W)gap, (W)factor}; }
-  template <class W> FZ_DEV Form<W> form(uint32_t part) const { return part == OF_TABLE ? Form<W>{0, true} : Form<W>{(W)center, plain != 0}; }
+  template <class W> FZ_DEV Form<W> form(uint32_t part) const { return part == OF_TABLE ? Form<W>{0, !ordered} : Form<W>{(W)center, plain != 0}; }
 };
 
 struct State {

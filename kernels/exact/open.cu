@@ -49,9 +49,11 @@ FZ_DEV bool read_stream(const Args& a, const ExactParams& p, OpenRoom& own) {
   h.z = first >> 3 & 1;
   h.holes = first >> 4 & 1;
   h.plain = first >> 8 & 1;
-  if (!(first >> 15) || first & 0x7c00 || (h.y && p.dims[1] == 1) || (h.z && p.dims[2] == 1)) return false;
+  if (!(first >> 15) || first & 0x7800 || (h.y && p.dims[1] == 1) || (h.z && p.dims[2] == 1)) return false;
   if (h.holes && (h.order > 1 || h.y || h.z)) return false;
   const bool has_table = first >> 5 & 1;
+  h.ordered = first >> 10 & 1;
+  if (h.ordered && !has_table) return false;
   if (has_table) {
     const uint64_t values = r.number(2);
     if (values == 0 || values > most_values(p)) return false;

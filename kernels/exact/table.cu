@@ -185,6 +185,40 @@ template <class W> FZ_DEV void rank_all(const Args& a) {
   W* ranks = reinterpret_cast<W*>(memory.ranks);
   for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) ranks[i] = (W)memory.rank_of[search.find(o[i])];
 }
+
+// The values in an order with the frequent ones in front, in the other list, and the new ranks.
+template <class W> FZ_DEV void order_values(const Args& a) {
+  const ExactParams& p = params<ExactParams>(a);
+  const EncoderMemory memory(a, p);
+  const Head& head = memory.state->head;
+  if (elements(p) == 0 || !head.ordered) return;
+  const W* from = reinterpret_cast<const W*>(memory.values[0]);
+  W* to = reinterpret_cast<W*>(memory.values[1]);
+  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < head.table; i += gridDim.x * blockDim.x) {
+    const uint32_t rank = new_rank(memory.frequent(), memory.all.frequent, i);
+    memory.new_ranks()[i] = rank;
+    to[rank] = from[i];
+  }
+}
+template <class W> FZ_DEV void order_ranks(const Args& a) {
+  const ExactParams& p = params<ExactParams>(a);
+  const EncoderMemory memory(a, p);
+  const Head& head = memory.state->head;
+  if (elements(p) == 0 || !head.ordered) return;
+  const uint32_t n = (uint32_t)elements(p), first = blockIdx.x * blockDim.x + threadIdx.x;
+  const W* values = reinterpret_cast<const W*>(memory.values[1]);
+  W* to = reinterpret_cast<W*>(memory.values[0]);
+  for (uint32_t i = first; i < head.table; i += gridDim.x * blockDim.x) to[i] = values[i];
+  W* ranks = reinterpret_cast<W*>(memory.ranks);
+#pragma unroll 1
+  for (uint32_t i = EACH * first; i < n; i += EACH * gridDim.x * blockDim.x) {
+    Each<W> own = Each<W>::load(ranks, i, n);
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++)
+      if (i + k < n) own.of[k] = (W)memory.new_ranks()[own.of[k]];
+    own.store(ranks, i, n);
+  }
+}
 }  // namespace exact
 }  // namespace fz
 
@@ -211,3 +245,5 @@ extern "C" __global__ void __launch_bounds__(256) exact_number_values(FZ_ARGS) {
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::number_values<decltype(w)>(a, words); });
 }
 EXACT_BY_WORD(exact_rank, rank_all)
+EXACT_BY_WORD(exact_order_values, order_values)
+EXACT_BY_WORD(exact_order_ranks, order_ranks)

@@ -4,12 +4,12 @@
 
 namespace fz {
 namespace multilevel {
-// Copies words to any place of the output.
-FZ_DEV void copy_run(const Out& out, uint64_t at, const uint16_t* from, uint32_t words) {
-  const uint32_t lane = threadIdx.x & 31;
+// Copies words to any place of the output, by consecutive lanes of a warp, at least 8.
+template <uint32_t LANES = 32> FZ_DEV void copy_run(const Out& out, uint64_t at, const uint16_t* from, uint32_t words) {
+  const uint32_t lane = threadIdx.x % LANES;
   uint8_t* to = out.at + at;
   if (at + 2ull * words > out.max || !aligned(to, 2)) {
-    for (uint32_t i = lane; i < words; i += 32) out.put<uint16_t>(at + 2ull * i, from[i]);
+    for (uint32_t i = lane; i < words; i += LANES) out.put<uint16_t>(at + 2ull * i, from[i]);
     return;
   }
   uint16_t* w = reinterpret_cast<uint16_t*>(to);
@@ -20,7 +20,7 @@ FZ_DEV void copy_run(const Out& out, uint64_t at, const uint16_t* from, uint32_t
   const uint32_t odd = aligned(from + first, 4) ? 0 : 1;
   const uint32_t* pairs = reinterpret_cast<const uint32_t*>(from + first - odd);
 #pragma unroll 2
-  for (uint32_t i = lane; i < wide; i += 32) {
+  for (uint32_t i = lane; i < wide; i += LANES) {
     uint32_t own[5];
 #pragma unroll
     for (uint32_t k = 0; k < 4; k++) own[k] = pairs[4 * i + k];

@@ -1,5 +1,6 @@
 //! The choices of an encoder, from a sample.
 
+use super::frequent::Frequent;
 use super::params::{FLOAT, MOST_ORDER, SAMPLE, SIGNED};
 use super::predict::{Orders, Shape};
 use super::word::{Map, Word};
@@ -23,6 +24,11 @@ pub(super) struct Form<W> {
 impl<W: Word> Form<W> {
     pub(super) const SIGNED: Form<W> = Form { center: W::ZERO, plain: false };
     pub(super) const PLAIN: Form<W> = Form { center: W::ZERO, plain: true };
+
+    /// The form of the differences of a table.
+    pub(super) fn of_table(is_ascending: bool) -> Form<W> {
+        if is_ascending { Form::PLAIN } else { Form::SIGNED }
+    }
 
     #[inline(always)]
     pub(super) fn number(self, d: W) -> W {
@@ -59,7 +65,7 @@ struct Best<W> {
 
 impl<W: Word> Best<W> {
     fn offer(&mut self, orders: Orders, hole: Option<W>, form: Form<W>, cost: u64) {
-        let whole = (u128::from(cost) * self.all as u128 / u128::from(self.looked.max(1))) as u64;
+        let whole = whole(cost, self.all, self.looked);
         if cost < self.cost && whole < self.choice.cost {
             self.cost = cost;
             self.choice = Choice { orders, hole, form, cost: whole };
@@ -67,10 +73,16 @@ impl<W: Word> Best<W> {
     }
 }
 
-/// True if enough of the sorted values repeat for a table to pay.
+/// The cost of an array of `all` elements, from that of a sample.
+fn whole(cost: u64, all: usize, looked: u64) -> u64 {
+    (u128::from(cost) * all as u128 / u128::from(looked.max(1))) as u64
+}
+
+/// True if enough of the sorted values repeat for a table to pay, also without the most frequent one.
 pub(super) fn repeats<W: Word>(sorted: &[W]) -> bool {
     let repeated = sorted.windows(2).filter(|w| w[0] == w[1]).count();
-    64 * repeated >= sorted.len()
+    let most = sorted.chunk_by(|a, b| a == b).map(<[W]>::len).max().unwrap_or(1);
+    64 * repeated >= sorted.len() && 256 * (repeated + 1 - most) >= sorted.len() - most
 }
 
 /// The most frequent of sorted values, the first one of equals, if it has a sixteenth of them.
@@ -174,6 +186,18 @@ impl Sample {
             }
         }
         best.choice
+    }
+
+    /// The choice for ranks of which those of frequent values are small. The cost is that of other elements than those of the sample,
+    /// which would flatter the order that is made from it.
+    pub(super) fn choose_frequent<W: Word>(&self, ranks: &[W], frequent: &Frequent) -> Choice<W> {
+        let orders = Orders::default();
+        let between = self.0.get(1).map_or(0, |&stride| stride / 2);
+        let at = |i: usize| (i + between).min(ranks.len() - 1);
+        let differences: Vec<W> = self.0.iter().map(|&i| frequent.rank(ranks[at(i)])).collect();
+        let cost = widest(Cost { differences: &differences, form: Form::PLAIN, most: u64::MAX });
+        let cost = whole(cost, ranks.len(), self.len());
+        Choice { orders, hole: None, form: Form::PLAIN, cost }
     }
 
     /// Each element of the sample and those before it, the nearest first.

@@ -47,10 +47,10 @@ fn run<W: Word>(call: &mut HostCall<'_>, p: &ExactParams) -> Result<(), Fault> {
     let words = words_of(stream)?;
     let opened = Opened::<W>::new(&words, dims, p.kind)?;
     let mut table = vec![];
-    if let Some((values, section)) = opened.table {
+    if let Some((values, form, section)) = opened.table {
         table = room::<W>(values)?;
         let orders = Orders { x: 1, ..Orders::default() };
-        array(section, [values, 1, 1], orders, (None, Form::PLAIN), &mut table, threads)?;
+        array(section, [values, 1, 1], orders, (None, form), &mut table, threads)?;
     }
     // In place where the memory is aligned.
     let mut copy = vec![];

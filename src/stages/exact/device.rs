@@ -114,6 +114,15 @@ fn table(mut made: DeviceLaunch, n: u64) -> DeviceLaunch {
     made.then_tagged("exact_number_values", wide(room), THREADS, merges).then("exact_rank", wide(n), THREADS)
 }
 
+/// The launches that move frequent values to the front of the table.
+fn order(made: DeviceLaunch, n: u64) -> DeviceLaunch {
+    let (room, _) = table_room(n);
+    if room == 0 {
+        return made;
+    }
+    made.then("exact_order_values", wide(room), THREADS).then("exact_order_ranks", wide(n), THREADS)
+}
+
 pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<ExactParams>(shape.params);
     if p.runs == 0 {
@@ -126,24 +135,25 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then("exact_integers", blocks, THREADS)
         .then_tagged("exact_choose", ORDERS + 1, 1024, 0)
         .then_tagged("exact_decide", 1, 32, 0);
-    let made = table(made, n)
-        .then_tagged("exact_choose", ORDERS + 1, 1024, 1)
-        .then_tagged("exact_decide", 1, 32, 1)
-        .then("exact_fills", blocks, THREADS)
-        .then("exact_fills_before", 1, 1024)
-        .then("exact_scale", PARTS, 1024)
-        .then("exact_code", blocks.min(CODE_BLOCKS), THREADS)
-        .then("exact_count_classes", batches.div_ceil(4096), THREADS)
-        .then("exact_tables", 2 * PARTS, 512)
-        .then("exact_runs", 1, 32)
-        .then("exact_starts", PARTS * start_blocks(n), 1024)
-        .then("exact_encode_runs", u64::from(p.runs).div_ceil(8).min(4 * u64::from(BLOCKS)), THREADS)
-        .then("exact_count_words", blocks, THREADS)
-        .then("exact_place", PARTS, 1024)
-        .then_tagged("exact_stream", 1, 1024, blocks as u32)
-        .then("exact_gather", blocks, THREADS)
-        .then("exact_encode_again", blocks, THREADS)
-        .then("exact_put_low", blocks, THREADS);
+    let made = order(
+        table(made, n).then_tagged("exact_choose", ORDERS + 2, 1024, 1).then_tagged("exact_decide", 1, 32, 1),
+        n,
+    )
+    .then("exact_fills", blocks, THREADS)
+    .then("exact_fills_before", 1, 1024)
+    .then("exact_scale", PARTS, 1024)
+    .then("exact_code", blocks.min(CODE_BLOCKS), THREADS)
+    .then("exact_count_classes", batches.div_ceil(4096), THREADS)
+    .then("exact_tables", 2 * PARTS, 512)
+    .then("exact_runs", 1, 32)
+    .then("exact_starts", PARTS * start_blocks(n), 1024)
+    .then("exact_encode_runs", u64::from(p.runs).div_ceil(8).min(4 * u64::from(BLOCKS)), THREADS)
+    .then("exact_count_words", blocks, THREADS)
+    .then("exact_place", PARTS, 1024)
+    .then_tagged("exact_stream", 1, 1024, blocks as u32)
+    .then("exact_gather", blocks, THREADS)
+    .then("exact_encode_again", blocks, THREADS)
+    .then("exact_put_low", blocks, THREADS);
     let (room, slots) = table_room(n);
     let (all, values) = (whole_batches(n), whole_batches(room));
     // `EncoderMemory` in kernels/exact/encoder.cuh.

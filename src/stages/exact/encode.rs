@@ -1,11 +1,12 @@
 //! Kernel `exact_encode`.
 
 use super::batch::{Numbers, Scale, long_bits};
-use super::choose::{Form, Sample, repeats};
+use super::choose::{Choice, Form, Sample, repeats};
+use super::frequent::Frequent;
 use super::params::{ExactParams, MOST_ORDER};
 use super::predict::{Orders, Shape, differences};
 use super::stream::{self, Coded, HEAD};
-use super::table;
+use super::table::{self, Table};
 use super::word::{Map, Word};
 use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
@@ -68,25 +69,50 @@ fn parts<W: Word>(
     let sorted = sample.sorted(&o);
     let mut choice = sample.choose(&o, &sorted, dims);
     let mut found = if repeats(&sorted) { table::find(&o, kind)? } else { None };
-    if let Some(table) = &found {
-        let of_ranks = sample.choose(&table.ranks, &sample.sorted(&table.ranks), dims);
-        if of_ranks.cost.saturating_add(table.cost()) < choice.cost {
-            choice = of_ranks;
-        } else {
-            found = None;
+    if let Some(table) = &mut found {
+        match with_table(&sample, table, dims, choice.cost, threads)? {
+            Some(of_ranks) => choice = of_ranks,
+            None => found = None,
         }
     }
-    let mut parts = vec![stream::head(choice, map, found.as_ref().map(|table| table.values.len()))];
+    let values = found.as_ref().map(|table| (table.values.len(), table.is_ascending));
+    let mut parts = vec![stream::head(choice, map, values)];
     if let Some(table) = &found {
         let orders = Orders { x: 1, ..Orders::default() };
         let dims = [table.values.len(), 1, 1];
-        let of = Section { o: &table.values, dims, orders, hole: None, form: Form::PLAIN };
+        let form = Form::of_table(table.is_ascending);
+        let of = Section { o: &table.values, dims, orders, hole: None, form };
         of.code(threads)?.append(&mut parts);
     }
     let o = found.as_ref().map_or(&o, |table| &table.ranks);
     let of = Section { o, dims, orders: choice.orders, hole: choice.hole, form: choice.form };
     of.code(threads)?.append(&mut parts);
     Ok(parts)
+}
+
+/// The choice for the ranks of a table, unless it costs `most` or more. Orders the table.
+fn with_table<W: Word>(
+    sample: &Sample,
+    table: &mut Table<W>,
+    dims: [usize; 3],
+    most: u64,
+    threads: Parallel<'_>,
+) -> Result<Option<Choice<W>>, Fault> {
+    let sorted = sample.sorted(&table.ranks);
+    let ascending = sample.choose(&table.ranks, &sorted, dims);
+    let order = Frequent::new(&sorted);
+    let mut frequent = sample.choose_frequent(&table.ranks, &order);
+    frequent.cost += table.cost_of(&order);
+    // Both costs are those of a sample, and an order that saves little is not better for all elements.
+    let pays = frequent.cost < ascending.cost - ascending.cost / 32;
+    let choice = if pays { frequent } else { ascending };
+    if choice.cost.saturating_add(table.cost()) >= most {
+        return Ok(None);
+    }
+    if pays {
+        table.reorder(&order, threads)?;
+    }
+    Ok(Some(choice))
 }
 
 /// The elements as integers.

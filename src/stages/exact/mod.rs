@@ -6,6 +6,7 @@ mod choose;
 mod decode;
 mod device;
 mod encode;
+mod frequent;
 mod low;
 mod params;
 mod predict;

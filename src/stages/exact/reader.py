@@ -39,10 +39,11 @@ class Exact:
 
     def elements(self, words):
         head = words.number(1)
-        order, y, z, holes, table, gapped, centered, plain, scaled = head & 3, *(head >> i & 1 for i in range(2, 10))
-        require(head & 0x7c00 == 0 and head >> 15, f"Exact: first word {head:#x}")
+        order, y, z, holes, table, gapped, centered, plain, scaled, ordered = head & 3, *(head >> i & 1 for i in range(2, 11))
+        require(head & 0x7800 == 0 and head >> 15, f"Exact: first word {head:#x}")
         require(y <= (self.dims[1] > 1) and z <= (self.dims[2] > 1), "Exact: differences along no axis")
         require(not holes or order < 2 and not y and not z, "Exact: holes and differences of differences")
+        require(table or not ordered, "Exact: the order of no table")
         values = words.number(2) if table else 1
         require(1 <= values <= min(self.n, 1 << 20), f"Exact: a table of {values} values")
         mask = (1 << self.bits) - 1
@@ -53,7 +54,8 @@ class Exact:
         require(not is_float or gap <= mask >> 1, "Exact: a gap that is too large")
         require(not scaled or factor > 1, f"Exact: factor {factor}")
         if table:
-            levels = list(itertools.accumulate(self.section(words, values)))
+            steps = self.section(words, values)
+            levels = list(itertools.accumulate(unzigzag(u) if ordered else u for u in steps))
         numbers = self.section(words, self.n, holes)
         require(not words.words, "Exact: words behind the last section")
         found = [u if u is None else center + (u if plain else unzigzag(u)) for u in numbers]

@@ -18,7 +18,9 @@ const GAP: u16 = 1 << 6;
 const CENTER: u16 = 1 << 7;
 const PLAIN: u16 = 1 << 8;
 const FACTOR: u16 = 1 << 9;
-const KNOWN: u16 = CODED | X | Y | Z | HOLE | TABLED | GAP | CENTER | PLAIN | FACTOR;
+/// The values of the table are not in ascending order.
+const ORDERED: u16 = 1 << 10;
+const KNOWN: u16 = CODED | X | Y | Z | HOLE | TABLED | GAP | CENTER | PLAIN | FACTOR | ORDERED;
 const CODED: u16 = 1 << 15;
 /// Bytes before the values.
 pub(super) const HEAD: usize = HEAD_BYTES as usize;
@@ -35,7 +37,8 @@ fn value_words(bits: u32) -> usize {
     bits.div_ceil(16) as usize
 }
 
-pub(super) fn head<W: Word>(choice: Choice<W>, map: Map<W>, table: Option<usize>) -> Vec<u16> {
+/// The first words. `table`: its number of values, and if they are in ascending order.
+pub(super) fn head<W: Word>(choice: Choice<W>, map: Map<W>, table: Option<(usize, bool)>) -> Vec<u16> {
     let Choice { orders: Orders { x, y, z }, hole, form, .. } = choice;
     let numbers = [
         (GAP, Some(map.gap).filter(|gap| *gap != W::ZERO)),
@@ -43,11 +46,12 @@ pub(super) fn head<W: Word>(choice: Choice<W>, map: Map<W>, table: Option<usize>
         (HOLE, hole),
         (CENTER, Some(form.center).filter(|center| *center != W::ZERO)),
     ];
-    let flags = [(Y, y), (Z, z), (TABLED, table.is_some()), (PLAIN, form.plain)];
+    let is_ordered = table.is_some_and(|(_, is_ascending)| !is_ascending);
+    let flags = [(Y, y), (Z, z), (TABLED, table.is_some()), (PLAIN, form.plain), (ORDERED, is_ordered)];
     let flags = flags.into_iter().chain(numbers.map(|(flag, number)| (flag, number.is_some())));
     let set = flags.filter(|(_, is_set)| *is_set).fold(CODED | u16::from(x), |all, (flag, _)| all | flag);
     let mut words = vec![set];
-    if let Some(values) = table {
+    if let Some((values, _)) = table {
         put(&mut words, values as u64, COUNT);
     }
     for number in numbers.into_iter().filter_map(|(_, number)| number) {
@@ -88,8 +92,8 @@ pub(super) struct Opened<'a, W> {
     pub(super) hole: Option<W>,
     pub(super) form: Form<W>,
     pub(super) map: Map<W>,
-    /// The number of values, and their section.
-    pub(super) table: Option<(usize, Section<'a>)>,
+    /// The number of values, the form of their differences, and their section.
+    pub(super) table: Option<(usize, Form<W>, Section<'a>)>,
     pub(super) array: Section<'a>,
 }
 
@@ -118,6 +122,7 @@ impl<'a, W: Word> Opened<'a, W> {
         if !has(CODED)
             || head & !KNOWN != 0
             || no_such_axis
+            || has(ORDERED) && !has(TABLED)
             || has(HOLE) && (orders.x > 1 || orders.y || orders.z)
         {
             return Err(Fault::Corrupt);
@@ -134,7 +139,11 @@ impl<'a, W: Word> Opened<'a, W> {
         }
         let hole = has(HOLE).then(|| value(&mut rest, true, W::ZERO)).transpose()?;
         let center = value(&mut rest, has(CENTER), W::ZERO)?;
-        let table = if has(TABLED) { Some((values as usize, section(&mut rest, W::BITS)?)) } else { None };
+        let table = if has(TABLED) {
+            Some((values as usize, Form::of_table(!has(ORDERED)), section(&mut rest, W::BITS)?))
+        } else {
+            None
+        };
         let array = section(&mut rest, W::BITS)?;
         if !rest.is_empty() {
             return Err(Fault::Corrupt);

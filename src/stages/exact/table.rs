@@ -1,15 +1,21 @@
 //! The distinct values of an array, and ranks in place of values.
 
+use super::frequent::Frequent;
 use super::params::TABLE;
 use super::word::Word;
 use crate::base::error::Fault;
+use crate::base::parallel::Parallel;
 use crate::stages::multilevel::classed::room;
 
-/// Distinct values in ascending order, and the rank of each element.
+/// Distinct values in ascending order or with the frequent ones first, and the rank of each element.
 pub(super) struct Table<W> {
     pub(super) values: Vec<W>,
     pub(super) ranks: Vec<W>,
+    pub(super) is_ascending: bool,
 }
+
+/// Ranks of a task.
+const TASK: usize = 1 << 14;
 
 /// Slots of the search are a power of two, and twice the values at least.
 struct Search<W> {
@@ -81,7 +87,7 @@ pub(super) fn find<W: Word>(o: &[W], kind: u32) -> Result<Option<Table<W>>, Faul
     let mut ranks = room::<W>(o.len())?;
     ranks.iter_mut().zip(&numbers).for_each(|(rank, &i)| *rank = rank_of[i as usize]);
     let values = order.iter().map(|&i| search.values[i as usize]).collect();
-    Ok(Some(Table { values, ranks }))
+    Ok(Some(Table { values, ranks, is_ascending: true }))
 }
 
 impl<W: Word> Table<W> {
@@ -89,5 +95,27 @@ impl<W: Word> Table<W> {
     pub(super) fn cost(&self) -> u64 {
         let of = |w: &[W]| 4 * u64::from(w[1].sub(w[0]).length() + 1);
         self.values.windows(2).map(of).sum()
+    }
+
+    /// Estimated quarters of bits of frequent values besides those of [`Table::cost`].
+    pub(super) fn cost_of(&self, frequent: &Frequent) -> u64 {
+        let (first, last) = (self.values.first(), self.values.last());
+        let range = first.zip(last).map_or(0, |(first, last)| last.sub(*first).length());
+        4 * u64::from(range + 1) * frequent.len() as u64
+    }
+
+    /// Moves frequent values to the front.
+    pub(super) fn reorder(&mut self, frequent: &Frequent, threads: Parallel<'_>) -> Result<(), Fault> {
+        let mut new_ranks = room::<W>(self.values.len())?;
+        let mut values = room::<W>(self.values.len())?;
+        for (rank, (&value, new)) in self.values.iter().zip(&mut new_ranks).enumerate() {
+            *new = frequent.rank(W::cut(rank as u64));
+            values[new.wide() as usize] = value;
+        }
+        let parts = self.ranks.chunks_mut(TASK).collect();
+        let renumber = |rank: &mut W| *rank = new_ranks[rank.wide() as usize];
+        threads.each(parts, || (), |(), part| part.iter_mut().for_each(renumber));
+        (self.values, self.is_ascending) = (values, false);
+        Ok(())
     }
 }

@@ -115,7 +115,7 @@ fn streams_of_the_page_are_rejected() {
             assert_eq!(victim.verdict(&bad, what), Status::Corrupt, "{}: {what}", victim.name);
         };
         let (start, first) = (victim.start, victim.bytes[victim.start]);
-        corrupt("an unknown bit", &|b| b[start + 1] |= 4);
+        corrupt("an unknown bit", &|b| b[start + 1] |= 8);
         corrupt("another unknown bit", &|b| b[start + 1] |= 0x40);
         corrupt("no bit 15", &|b| b[start + 1] = 0x7f);
         corrupt("elements bit for bit", &|b| b[start..start + 2].fill(0));
@@ -124,6 +124,9 @@ fn streams_of_the_page_are_rejected() {
         if first & 0x20 != 0 {
             corrupt("an empty table", &|b| b[at..at + 4].fill(0));
             corrupt("a long table", &|b| b[at + 3] = 1);
+        }
+        if first & 0x20 == 0 {
+            corrupt("an order of no table", &|b| b[start + 1] |= 4);
         }
         if victim.bytes[start + 1] & 2 != 0 {
             let bytes = victim.width.next_multiple_of(2);

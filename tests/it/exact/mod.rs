@@ -23,6 +23,8 @@ enum With {
     Background,
     /// Few values in any order.
     Levels,
+    /// Few values in any order, some of them frequent ones.
+    Frequent,
     Constant,
     /// Numbers that ascend by random steps.
     Sorted,
@@ -34,12 +36,13 @@ enum With {
     Ends,
 }
 
-const ALL: [With; 10] = [
+const ALL: [With; 11] = [
     With::Noise,
     With::Walk,
     With::Waves,
     With::Background,
     With::Levels,
+    With::Frequent,
     With::Constant,
     With::Sorted,
     With::Clock,
@@ -70,6 +73,7 @@ fn array(dtype: DType, dims: &[u64], with: With, rng: &mut Rng) -> Sample {
             With::Background if rng.below(400) > 0 && i / 50 % 3 > 0 => 0,
             With::Background => bits(dtype, 20.0 + walk),
             With::Levels => bits(dtype, f64::from(rng.below(9) as u32 * 3) + 0.1),
+            With::Frequent => bits(dtype, f64::from((40.0 * rng.unit().powi(4)) as u32 * 7919 % 101)),
             With::Constant => bits(dtype, 1.5),
             With::Sorted => bits(dtype, sum),
             With::Clock => bits(dtype, 1e6 * i as f64 + rng.unit()),

@@ -103,6 +103,20 @@ fn choices_are_used() {
 }
 
 #[test]
+fn frequent_values_are_in_front() {
+    let mut rng = Rng(5);
+    let n = 50_000;
+    for dtype in DType::ALL {
+        let (word, bytes) = stream(&array(dtype, &[n], With::Frequent, &mut rng));
+        assert_eq!(word & 0x8420, 0x8420, "{dtype}");
+        // The values have an entropy of 3.92 bits.
+        assert!(bytes as u64 * 8 < n * 41 / 10, "{dtype}: {bytes} bytes");
+    }
+    // All values are equally frequent.
+    assert_eq!(stream(&array(DType::F32, &[n], With::Levels, &mut rng)).0 & 0x8400, 0x8000);
+}
+
+#[test]
 fn streams_are_short() {
     let mut rng = Rng(9);
     let n = 50_000;
