@@ -9,8 +9,19 @@ namespace fz {
 /// Forms of containers that a single launch restores, and the most bytes of metadata that it takes from a header.
 constexpr static const size_t SINGLE_FORMS = 4;
 constexpr static const size_t SINGLE_METADATA = 64;
-/// Most fields that it reads: one in each thread of a warp.
-constexpr static const size_t SINGLE_ROWS = 32;
+/// Most fields that it reads, each in a thread.
+constexpr static const size_t SINGLE_ROWS = 16;
+
+/// A field that each container has its own number in.
+struct SingleRow {
+  /// Offset in the header.
+  uint32_t at;
+  /// Bytes.
+  uint16_t width;
+  /// `FIELD_COUNT`: the payload in units of `detail`. `FIELD_STORED` or `FIELD_BOUND`: the metadata from there on.
+  uint16_t what;
+  uint64_t detail;
+};
 
 /// A form of container for a single launch.
 struct SingleForm {
@@ -18,9 +29,8 @@ struct SingleForm {
   /// are 0xff and the others 0.
   uint64_t blank;
   uint64_t mask;
-  /// Address of the other fields, rows of `FieldRow`: `FIELD_COUNT` for the payload, in units of `detail`; the others
-  /// are those of the metadata.
-  uint64_t rows;
+  /// The other fields.
+  SingleRow rows[SINGLE_ROWS];
   /// Bytes of the header, a multiple of 16.
   uint32_t header;
   /// The number of rows.
@@ -48,5 +58,6 @@ struct SingleArgs {
 
 }  // namespace fz
 
-static_assert(sizeof(fz::SingleForm) == 40, "as in Rust");
-static_assert(sizeof(fz::SingleArgs) == 1592, "as in Rust");
+static_assert(sizeof(fz::SingleRow) == 16, "as in Rust");
+static_assert(sizeof(fz::SingleForm) == 288, "as in Rust");
+static_assert(sizeof(fz::SingleArgs) == 2584, "as in Rust");

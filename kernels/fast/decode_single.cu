@@ -8,7 +8,7 @@ static_assert(sizeof(SingleRoom) <= sizeof(Shares), "in place of the shares");
 
 template <class T, int DIM> FZ_DEV void decode_single(const SingleArgs& o, Shares& s, Found& found) {
   wait_prerequisites();
-  const HeaderPart early(o);
+  const HeaderPart early(o, o.forms[0]);
   const Args& a = o.step;
   const Params& p = params<Params>(a);
   Ahead ahead = look_ahead<T>(a, p, s);

@@ -8,7 +8,7 @@ template <class... S> FZ_DEV void fused_decode_single(const SingleArgs& o, Decod
   static_assert(sizeof(SingleRoom) <= sizeof sm, "in place of the buffer");
   static_assert(Stages<S...>::EXTRA == 1, "the metadata");
   wait_prerequisites();
-  const HeaderPart early(o);
+  const HeaderPart early(o, o.forms[0]);
   const Args& a = o.step;
   RzeAhead ahead = look_ahead<S...>(a, sm);
   rze_tables(sm.z, threadIdx.x);

@@ -8,7 +8,7 @@ use super::device_tables::{
 use super::plan_tables::{Form, Parts, Tables};
 use super::template::Segment;
 use crate::gpu::abi::STAGED_HEADER;
-use crate::gpu::single::{SINGLE_FORMS, SINGLE_METADATA, SINGLE_ROWS, SingleForm};
+use crate::gpu::single::{SINGLE_FORMS, SINGLE_METADATA, SINGLE_ROWS, SingleForm, SingleRow};
 use crate::ir::value::{Place, Val};
 use crate::plan::Plan;
 
@@ -62,7 +62,7 @@ fn operands(plan: &Plan) -> Option<Operands> {
 struct Opening {
     blank: Vec<u8>,
     mask: Vec<u8>,
-    rows: Vec<FieldRow>,
+    rows: Vec<SingleRow>,
     stored: bool,
     checked: bool,
     payload_at: u32,
@@ -87,11 +87,16 @@ impl Opening {
         high.iter().all(|&b| b == 0).then_some(())
     }
 
+    /// Leaves a field to the device.
+    fn keep(&mut self, row: &FieldRow, what: u32, detail: u64) {
+        self.rows.push(SingleRow { at: row.at, width: row.width as u16, what: what as u16, detail });
+    }
+
     fn put(self, tables: &mut Tables) -> SingleForm {
         SingleForm {
             blank: tables.push(&self.blank).into(),
             mask: tables.push(&self.mask).into(),
-            rows: tables.push(&self.rows).into(),
+            rows: std::array::from_fn(|k| self.rows.get(k).copied().unwrap_or_default()),
             header: self.blank.len() as u32,
             row_count: self.rows.len() as u32,
             payload_at: self.payload_at,
@@ -116,16 +121,20 @@ fn own(
     for row in &parts.fields {
         let value = Val(row.index);
         match row.what {
-            FIELD_STORED | FIELD_BOUND if Some(value) == operands.metadata => open.rows.push(*row),
+            FIELD_STORED | FIELD_BOUND if Some(value) == operands.metadata => {
+                open.keep(row, row.what, row.detail)
+            }
             FIELD_REPEATED => {}
             FIELD_SEGMENT_OFFSET => open.fix(row, 0)?,
             FIELD_SEGMENT_BYTES | FIELD_PAYLOAD_BYTES => {
                 if row.width == 8 {
                     told = Some(row.at);
                 }
-                open.rows.push(FieldRow { what: FIELD_COUNT, detail: 1, ..*row });
+                open.keep(row, FIELD_COUNT, 1);
             }
-            FIELD_COUNT if plan.root(value) == operands.payload => open.rows.push(*row),
+            FIELD_COUNT if plan.root(value) == operands.payload => {
+                open.keep(row, FIELD_COUNT, row.detail);
+            }
             FIELD_COUNT if !plan.value(value).edge.length.is_dynamic() => {
                 open.fix(row, plan.value(value).edge.max_bytes() / row.detail)?;
             }

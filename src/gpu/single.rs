@@ -10,8 +10,22 @@ use super::abi::LaunchArgs;
 /// Forms of containers that a single launch restores, and the most bytes of metadata that it takes from a header.
 pub const SINGLE_FORMS: usize = 4;
 pub const SINGLE_METADATA: usize = 64;
-/// Most fields that it reads: one in each thread of a warp.
-pub const SINGLE_ROWS: usize = 32;
+/// Most fields that it reads, each in a thread.
+pub const SINGLE_ROWS: usize = 16;
+
+/// A field that each container has its own number in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct SingleRow {
+    /// Offset in the header.
+    pub at: u32,
+    /// Bytes.
+    pub width: u16,
+    /// `FIELD_COUNT`: the payload in units of `detail`. `FIELD_STORED` or `FIELD_BOUND`: the metadata from there on.
+    pub what: u16,
+    pub detail: u64,
+}
+const _: () = assert!(size_of::<SingleRow>() == 16);
 
 /// A form of container for a single launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,9 +35,8 @@ pub(crate) struct SingleForm {
     /// are 0xff and the others 0.
     pub blank: u64,
     pub mask: u64,
-    /// Address of the other fields, rows of `FieldRow`: `FIELD_COUNT` for the payload, in units of `detail`; the others
-    /// are those of the metadata.
-    pub rows: u64,
+    /// The other fields.
+    pub rows: [SingleRow; SINGLE_ROWS],
     /// Bytes of the header, a multiple of 16.
     pub header: u32,
     /// The number of rows.
@@ -35,7 +48,7 @@ pub(crate) struct SingleForm {
     /// 1: the header has checksums.
     pub checked: u16,
 }
-const _: () = assert!(size_of::<SingleForm>() == 40);
+const _: () = assert!(size_of::<SingleForm>() == 288);
 
 /// The one argument of a function that opens the container, restores the array, and closes the container. The first input
 /// of its step is the only segment of the container, and the second one the metadata.
@@ -51,4 +64,4 @@ pub(crate) struct SingleArgs {
     pub form_count: u32,
     pub pad: u32,
 }
-const _: () = assert!(size_of::<SingleArgs>() == 1592);
+const _: () = assert!(size_of::<SingleArgs>() == 2584);

@@ -31,53 +31,61 @@ FZ_DEV bool has_room(const SingleArgs& o, const SingleForm& form, uint64_t bytes
   return params<ContainerArgs>(o.open).whole ? bytes == room : bytes <= room;  // seed: single-room
 }
 
-// Reads the fields of a form, one in each lane of a warp. False: a field is wrong.
-FZ_DEV bool read_fields(const SingleArgs& o, const SingleForm& form, Found& s) {
-  const uint32_t lane = threadIdx.x;
-  const uint8_t* c = container_of(o);
-  const uint64_t bytes = load_le(c + form.payload_at, 8);
-  if (lane < SINGLE_METADATA / 4) reinterpret_cast<uint32_t*>(s.metadata)[lane] = ALL;
-  if (lane == 0) s.bytes = bytes;
-  __syncwarp();
-  bool good = bytes <= input(o.step, 0).max && has_room(o, form, bytes);  // seed: single-length
-  if (lane >= form.row_count) return good;
-  const FieldRow r = reinterpret_cast<const FieldRow*>(form.rows)[lane];
-  const uint64_t x = load_le(c + r.at, r.width);
-  if (r.what == FIELD_COUNT) return good && x == (r.detail & (r.detail - 1) ? bytes / r.detail : bytes >> __popcll(r.detail - 1));  // seed: single-count
-  uint8_t* to = reinterpret_cast<uint8_t*>(s.metadata) + r.detail;
-  for (uint32_t k = 0; k < r.width; k++) to[k] = (uint8_t)(x >> 8 * k);
-  return good && (r.width < 8 || x != ~0ull) && (r.what != FIELD_BOUND || is_bound(x, r.width));  // seed: single-bound
-}
-
-// 16 bytes of a header, and those of a form.
+// The part of a header that a thread checks: 16 bytes of it, and a field.
 struct HeaderPart {
   uint4 x, blank, mask;
-  FZ_DEV HeaderPart(const uint8_t* c, const SingleForm& form, uint32_t k)
-      : x(load16(c + 16 * k)), blank(reinterpret_cast<const uint4*>(form.blank)[k]), mask(reinterpret_cast<const uint4*>(form.mask)[k]) {}
-  // The part of this thread of the first form, which is loaded before anything else.
-  FZ_DEV explicit HeaderPart(const SingleArgs& o) : x(make_uint4(0, 0, 0, 0)), blank(x), mask(x) {
-    const SingleForm& form = o.forms[0];
-    if (threadIdx.x < form.header / 16 && o.open.operands[1].max >= form.header) *this = HeaderPart(container_of(o), form, threadIdx.x);
+  uint64_t payload, field;
+  FZ_DEV HeaderPart(const SingleArgs& o, const SingleForm& form) : x(make_uint4(0, 0, 0, 0)), blank(x), mask(x), payload(0), field(0) {
+    const uint8_t* c = container_of(o);
+    if (o.open.operands[1].max < form.header) return;
+    load(c, form, threadIdx.x);
+    if (form.stored || threadIdx.x >= 32) return;
+    payload = load_le(c + form.payload_at, 8);
+    if (threadIdx.x < form.row_count) field = load_le(c + form.rows[threadIdx.x].at, form.rows[threadIdx.x].width);
+  }
+  FZ_DEV void load(const uint8_t* c, const SingleForm& form, uint32_t k) {
+    if (k >= form.header / 16) return;
+    x = load16(c + 16 * k);
+    blank = reinterpret_cast<const uint4*>(form.blank)[k];
+    mask = reinterpret_cast<const uint4*>(form.mask)[k];
   }
   FZ_DEV uint32_t differs() const {
     return (x.x ^ blank.x) & mask.x | (x.y ^ blank.y) & mask.y | (x.z ^ blank.z) & mask.z | (x.w ^ blank.w) & mask.w;
   }
+  // Checks and stores the fields of a form, one in each lane of the first warp. False: a field is
+  // wrong.
+  FZ_DEV bool put_fields(const SingleArgs& o, const SingleForm& form, Found& s) const {
+    const uint32_t lane = threadIdx.x;
+    if (lane < SINGLE_METADATA / 4) reinterpret_cast<uint32_t*>(s.metadata)[lane] = ALL;
+    if (lane == 0) s.bytes = payload;
+    __syncwarp();
+    const bool good = payload <= input(o.step, 0).max && has_room(o, form, payload);
+    if (lane >= form.row_count) return good;
+    const SingleRow& r = form.rows[lane];
+    if (r.what == FIELD_COUNT) return good && field == (r.detail & (r.detail - 1) ? payload / r.detail : payload >> __popcll(r.detail - 1));  // seed: single-count
+    uint8_t* to = reinterpret_cast<uint8_t*>(s.metadata) + r.detail;
+    for (uint32_t k = 0; k < r.width; k++) to[k] = (uint8_t)(field >> 8 * k);
+    return good && (r.width < 8 || field != ~0ull) && (r.what != FIELD_BOUND || is_bound(field, r.width));  // seed: single-bound
+  }
 };
 
-// The index of the form of the container, equal in all threads. -1: none, or a field is wrong. Ends
-// with a barrier.
-FZ_DEV int find_form(const SingleArgs& o, const HeaderPart& early, Found& s) {
-  const uint8_t* c = container_of(o);
+// The index of the form of the container, equal in all threads. -1: none, or a field is wrong. `part`:
+// of the first form, which a function loads before anything else. Ends with a barrier.
+FZ_DEV int find_form(const SingleArgs& o, HeaderPart part, Found& s) {
   for (int i = 0; i < (int)o.form_count; i++) {
     const SingleForm& form = o.forms[i];
     bool good = o.open.operands[1].max >= form.header;
+    if (i > 0) part = HeaderPart(o, form);
     if (good) {
       const uint64_t all = params<ContainerArgs>(o.open).array_bytes;
       if (form.stored && threadIdx.x == 0) s.bytes = all;
       if (form.stored) good = has_room(o, form, all);
-      else if (threadIdx.x < 32) good = read_fields(o, form, s);
-      uint32_t bits = i == 0 ? early.differs() : 0;
-      for (uint32_t k = threadIdx.x + (i == 0 ? blockDim.x : 0); k < form.header / 16; k += blockDim.x) bits |= HeaderPart(c, form, k).differs();
+      else if (threadIdx.x < 32) good = part.put_fields(o, form, s);
+      uint32_t bits = part.differs();
+      for (uint32_t k = threadIdx.x + blockDim.x; k < form.header / 16; k += blockDim.x) {
+        part.load(container_of(o), form, k);
+        bits |= part.differs();
+      }
       good = good && bits == 0;  // seed: single-blank
     }
     if (!__syncthreads_or(!good)) return i;

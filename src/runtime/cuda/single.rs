@@ -29,7 +29,7 @@ impl Run<'_> {
         args.step.status = self.at(self.layout.control);
         for (to, form) in args.forms.iter_mut().zip(forms) {
             let at = |offset| self.at(self.layout.image) + offset;
-            *to = SingleForm { blank: at(form.blank), mask: at(form.mask), rows: at(form.rows), ..*form };
+            *to = SingleForm { blank: at(form.blank), mask: at(form.mask), ..*form };
         }
         let way = LaunchAttrs { follows: self.begun.replace(true), short: self.array.bytes <= SHORT };
         function(self.context, launch.entry)?.launch(
