@@ -46,9 +46,9 @@ struct SingleForm {
 /// The one argument of a function that opens the container, restores the array, and closes the container. The first input
 /// of its step is the only segment of the container, and the second one the metadata.
 struct SingleArgs {
-  /// Of the step. The status block is one that the workspace keeps, zero between calls, with a counter behind it.
+  /// The argument of the step. Its status block is one that the workspace keeps, zero between calls, with counters behind it.
   Args step;
-  /// Of the container kernel that reads all other headers.
+  /// The argument of the container kernel that reads all other headers.
   Args open;
   SingleForm forms[SINGLE_FORMS];
   /// The number of forms.

@@ -55,9 +55,9 @@ const _: () = assert!(size_of::<SingleForm>() == 288);
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct SingleArgs {
-    /// Of the step. The status block is one that the workspace keeps, zero between calls, with a counter behind it.
+    /// The argument of the step. Its status block is one that the workspace keeps, zero between calls, with counters behind it.
     pub step: LaunchArgs,
-    /// Of the container kernel that reads all other headers.
+    /// The argument of the container kernel that reads all other headers.
     pub open: LaunchArgs,
     pub forms: [SingleForm; SINGLE_FORMS],
     /// The number of forms.

@@ -172,7 +172,7 @@ FZ_DEV Verdict checksums(const Frame& f, const HeaderRow& h, uint64_t header, ui
   }
   return t.good ? GOOD : WRONG;
 }
-// Of the container that the call has opened or written.
+// The same for the container that the call has opened or written.
 FZ_DEV Verdict checksums(const Frame& f, bool check) {
   __shared__ SumTables t;
   Call* call = f.call();
