@@ -8,7 +8,9 @@ namespace fz {
 
 /// Forms of containers that a single launch restores, and the most bytes of metadata that it takes from a header.
 constexpr static const size_t SINGLE_FORMS = 4;
+
 constexpr static const size_t SINGLE_METADATA = 64;
+
 /// Most fields that it reads, each in a thread.
 constexpr static const size_t SINGLE_ROWS = 16;
 
