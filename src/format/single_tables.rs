@@ -70,7 +70,7 @@ struct Opening {
 
 impl Opening {
     fn new(form: &Form<'_>, parts: &Parts) -> Option<Opening> {
-        let whole = parts.blank.len().is_multiple_of(16) && parts.blank.len() <= STAGED_HEADER as usize;
+        let whole = parts.blank.len() % 16 == 0 && parts.blank.len() <= STAGED_HEADER as usize;
         let fits = whole && parts.varints.is_empty() && form.template.segments.len() == 1;
         let (blank, mask) = (parts.blank.clone(), parts.mask.clone());
         let checked = !parts.crcs.is_empty();
