@@ -132,37 +132,47 @@ template <class T, int DIM, class S> FZ_DEV bool decode_part(const Args& a, cons
   return good;
 }
 
-// A block of eight warps for each chunk. Loads that depend on the plan alone are issued first, and
-// those of the payload even before the header of the container has been checked
+// The chunk of a block as found before the header of the container has been checked
 // (`speculative_payload`).
+struct Ahead {
+  const uint8_t* stream;  // null: not read
+  uint64_t entry;
+  Words words;
+};
+template <class T> FZ_DEV Ahead look_ahead(const Args& a, const Params& p, Shares& s) {
+  Ahead ahead = {reinterpret_cast<const uint8_t*>(a.speculative_payload), 0, {}};
+  if (blockIdx.x >= p.chunks || !ahead.stream || a.speculative_bytes < 8ull * p.chunks) return {nullptr, 0, {}};
+  ahead.entry = __shfl_sync(ALL, load<uint64_t>(ahead.stream + 8ull * blockIdx.x), 0);
+  if (!(ahead.entry & (CONSTANT | RAW)) && find(ahead.stream, a.speculative_bytes, p.chunks, ahead.entry, 2 * CHUNK * (sizeof(T) / 4), ahead.words)) fetch_all(ahead.words, s);
+  return ahead;
+}
+
+// Restores the chunk of a block; false if no encoder writes such a stream.
+template <class T, int DIM> FZ_DEV bool restore(const Args& a, const Params& p, const uint8_t* stream, uint64_t bytes, const Operand& metadata, Ahead& ahead, Shares& s) {
+  const uint64_t all = length(output(a, 0)), values = p.dims[0] * p.dims[1] * p.dims[2] * sizeof(T);
+  clear_behind(output(a, 0), values, all);
+  if (blockIdx.x >= p.chunks) return true;
+  if (bytes < 8ull * p.chunks || bytes % 4 != 0 || values > all) return false;
+  const quantizer::BoundMetadata f = quantizer::load_metadata(metadata);
+  if (stream != ahead.stream) {
+    __syncthreads();
+    ahead.words.end = 0;
+    ahead.entry = __shfl_sync(ALL, load<uint64_t>(stream + 8ull * blockIdx.x), 0);
+  }
+  return decode_part<T, DIM>(a, p, stream, bytes, blockIdx.x, ahead.entry, ahead.words, s, step_back<T>(f));
+}
+
+// A block of eight warps for each chunk. Loads that depend on the plan alone are issued first, and
+// those of the payload even before the header of the container has been checked.
 template <class T, int DIM> FZ_DEV void decode_small(const Args& a, Shares& s) {
   const Params& p = params<Params>(a);
-  const bool exists = blockIdx.x < p.chunks;
-  const uint8_t* speculative = reinterpret_cast<const uint8_t*>(a.speculative_payload);
-  uint64_t entry = 0;
-  Words ahead = {};
-  if (exists && speculative && a.speculative_bytes >= 8ull * p.chunks) {
-    entry = __shfl_sync(ALL, load<uint64_t>(speculative + 8ull * blockIdx.x), 0);
-    if (!(entry & (CONSTANT | RAW)) && find(speculative, a.speculative_bytes, p.chunks, entry, 2 * CHUNK * (sizeof(T) / 4), ahead)) fetch_all(ahead, s);
-  } else speculative = nullptr;
+  Ahead ahead = look_ahead<T>(a, p, s);
   const unsigned long long failed = failure(a);
   const Operand& in = input(a, 0);
-  const uint64_t bytes = length(in), all = length(output(a, 0)), values = p.dims[0] * p.dims[1] * p.dims[2] * sizeof(T);
+  const uint64_t bytes = length(in);
   const uint8_t* stream = address(in);
   if (__any_sync(ALL, cancelled(a, failed))) return;
-  clear_behind(output(a, 0), values, all);
-  if (!exists) return;
-  bool good = bytes >= 8ull * p.chunks && bytes % 4 == 0 && values <= all;
-  if (good) {
-    const quantizer::BoundMetadata f = quantizer::load_metadata(input(a, 1));
-    if (stream != speculative) {
-      __syncthreads();
-      ahead.end = 0;
-      entry = __shfl_sync(ALL, load<uint64_t>(stream + 8ull * blockIdx.x), 0);
-    }
-    good = decode_part<T, DIM>(a, p, stream, bytes, blockIdx.x, entry, ahead, s, step_back<T>(f));
-  }
-  if (!good && (threadIdx.x & 31) == 0) fail(a, CORRUPT);
+  if (!restore<T, DIM>(a, p, stream, bytes, input(a, 1), ahead, s) && (threadIdx.x & 31) == 0) fail(a, CORRUPT);
 }
 }  // namespace fast
 }  // namespace fz

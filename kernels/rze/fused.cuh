@@ -17,7 +17,7 @@ template <> struct Stages<> {
   struct Q {};
   union Shared { char none; };
   static FZ_DEV P read_forward(const Args&, int) { return {}; }
-  static FZ_DEV Q read_backward(const Args&) { return {}; }
+  static FZ_DEV Q read_backward(const Operand*) { return {}; }
   template <class T> static FZ_DEV void forward(uint32_t (&)[32], uint32_t (&)[2], Rows&, const P&, const T&) {}
   template <class T> static FZ_DEV void backward(uint32_t (&)[32], uint32_t, const Q&, Shared&, const T&) {}
 };
@@ -42,7 +42,8 @@ template <class A, class... R> struct Stages<A, R...> {
   static FZ_DEV P read_forward(const Args& a, int extra) {
     return {A::read(a, (int)a.fused_count - COUNT, extra), Rest::read_forward(a, extra + A::EXTRA)};
   }
-  static FZ_DEV Q read_backward(const Args& a) { return {A::read_back(a, 1 + Rest::EXTRA), Rest::read_backward(a)}; }
+  // `inputs`: of the step, 1 + EXTRA.
+  static FZ_DEV Q read_backward(const Operand* inputs) { return {A::read_back(inputs[EXTRA]), Rest::read_backward(inputs)}; }
   template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&halo)[2], Rows& rows, const P& p, const T& t) {
     A::forward(v, halo, rows, p.first, t);
     Rest::forward(v, halo, rows, p.rest, t);
@@ -195,11 +196,14 @@ struct StreamIn {
   Bytes bytes;
   uint64_t total, room, n, payloads;
 };
-FZ_DEV StreamIn stream_in(const Args& a, const Operand& out, uint32_t chunk) {
-  const Operand& in = input(a, 0);
+FZ_DEV StreamIn stream_in(const Args& a, const Operand& out, uint32_t chunk, const Bytes& in) {
   const uint64_t given = length(out), total = a.fused_count ? length(a.passed) : given;
   const uint64_t n = (total + chunk - 1) / chunk;
-  return {{address(in), min(length(in), in.max)}, total, min(min(given, out.max), total), n, STREAM_HEADER_BYTES + 4 * n};
+  return {in, total, min(min(given, out.max), total), n, STREAM_HEADER_BYTES + 4 * n};
+}
+FZ_DEV StreamIn stream_in(const Args& a, const Operand& out, uint32_t chunk) {
+  const Operand& in = input(a, 0);
+  return stream_in(a, out, chunk, {address(in), min(length(in), in.max)});
 }
 
 // The entry of this block in the table of a small stream, which has no index: every block scans the
@@ -235,26 +239,25 @@ __device__ __attribute__((noinline)) inline RzeTable rze_read_table(const uint8_
   __syncthreads();
   return t;
 }
-// The chunk of this block. One block checks the end of the stream.
-FZ_DEV uint64_t rze_find_chunk(const Args& a, const StreamIn& in, const RzeTable& t) {
+// The chunk of this block. One thread of one block checks the end of the stream, which is then `sound`.
+FZ_DEV uint64_t rze_find_chunk(const StreamIn& in, const RzeTable& t, bool& sound) {
   const uint32_t c = blockIdx.x;
   const uint64_t last = (t.end + 3) & ~3ull;
   const bool there = t.at && in.total > 0 && t.total == in.total && t.n == in.n;
   if (c == min(max(in.n, (uint64_t)1), (uint64_t)gridDim.x) - 1 && threadIdx.x == 0) {
-    bool sound = there ? last == in.bytes.have : in.total == 0 && in.bytes.have == 0;
+    sound = there ? last == in.bytes.have : in.total == 0 && in.bytes.have == 0;
     for (uint64_t k = t.end; there && sound && k < last; k++) sound = in.bytes.at[k] == 0;  // seed: few-tail
-    if (!sound) fail(a, CORRUPT);
   }
   return there && c < in.n ? rze_chunk(t.start, t.entry, in.bytes.have) : RzeIndex::NONE;
 }
 
-// Decodes the payload at `P` of the buffer and stores its tile. `q`: makes the decoding parameters
-// of the stages.
+// Decodes the payload at `P` of the buffer and stores its tile; false if no encoder writes it. `q`:
+// makes the decoding parameters of the stages.
 template <bool WHOLE, class... S, class F>
-FZ_DEV void decode_tile(const Args& a, DecodeShared<S...>& sm, uint64_t at, uint32_t len, bool old, uint32_t P, uint32_t size, bool raw, F q, int tid) {
+FZ_DEV bool decode_tile(const Args& a, DecodeShared<S...>& sm, uint64_t at, uint32_t len, bool old, uint32_t P, uint32_t size, bool raw, F q, int tid) {
   typedef Stages<S...> Fused;
   uint32_t v[32], live = 0;
-  if (!rze_decode_tile(v, live, rze_form<WHOLE>(len, old), sm.z, sm.buf, P, size, raw, tid)) fail(a, CORRUPT);
+  const bool good = rze_decode_tile(v, live, rze_form<WHOLE>(len, old), sm.z, sm.buf, P, size, raw, tid);
   const Operand& o = a.operands[1 + Fused::EXTRA];
   const uint64_t room = min(min(length(o), o.max), at + len);
   if constexpr (Fused::COUNT > 0) {
@@ -262,62 +265,74 @@ FZ_DEV void decode_tile(const Args& a, DecodeShared<S...>& sm, uint64_t at, uint
     if (!Fused::SYNCS) __syncthreads();  // the payload has been read
     write<layout_of<WHOLE, Fused>()>(address(o), at, room, sm.buf, v, tid);
   } else store_p(address(o), at, room, v, tid);
+  return good;
 }
 
 // The last tile, if it is short. Not inlined, so that it takes no registers from whole tiles.
 template <class... S>
-__device__ __attribute__((noinline)) void decode_short_tile(const Args& a, DecodeShared<S...>& sm, uint64_t at, uint32_t len, bool old, uint32_t P, uint32_t size, bool raw) {
-  decode_tile<false, S...>(a, sm, at, len, old, P, size, raw, [&] { return Stages<S...>::read_backward(a); }, threadIdx.x);
+__device__ __attribute__((noinline)) bool decode_short_tile(const Args& a, const Operand* inputs, DecodeShared<S...>& sm, uint64_t at, uint32_t len, bool old, uint32_t P, uint32_t size, bool raw) {
+  return decode_tile<false, S...>(a, sm, at, len, old, P, size, raw, [&] { return Stages<S...>::read_backward(inputs); }, threadIdx.x);
 }
 
-// Decodes a chunk of a small stream. Table and payload are read from the caller's container before
-// its header has been checked (`speculative_payload`).
-template <class... S> FZ_DEV void fused_decode_small(const Args& a, DecodeShared<S...>& sm) {
-  const int tid = threadIdx.x;
+// The chunk of a block of a small stream, as read from the caller's container before its header has
+// been checked (`speculative_payload`).
+struct RzeAhead {
+  RzeTable table;
+  uint32_t P;
+  bool fetched;  // the payload is on its way to `P` of the buffer
+};
+template <class... S> FZ_DEV RzeAhead look_ahead(const Args& a, DecodeShared<S...>& sm) {
+  RzeAhead ahead = {{nullptr, 0, 0, 0, 0, 0}, 0, false};
   const Operand& out = a.operands[1 + Stages<S...>::EXTRA];
+  // Only static lengths: the words of earlier launches are not available yet.
+  const uint64_t total = a.fused_count ? a.passed.max : out.max, n = (total + TILE - 1) / TILE, payloads = STREAM_HEADER_BYTES + 4 * n;
+  if (!a.speculative_payload || payloads > a.speculative_bytes) return ahead;
+  ahead.table = rze_read_table(reinterpret_cast<const uint8_t*>(a.speculative_payload), n, payloads, reinterpret_cast<uint32_t*>(sm.buf));
+  const RzeChunk likely = {rze_chunk(ahead.table.start, ahead.table.entry, a.speculative_bytes)};
+  ahead.fetched = likely.size() <= TILE;
+  if (ahead.fetched) ahead.P = rze_fetch_payload(sm.buf, {ahead.table.at, a.speculative_bytes}, likely.start(), likely.size(), threadIdx.x);
+  return ahead;
+}
+
+// Decodes the chunk of a block of a small stream, whose payload has arrived if it was fetched; false in
+// a thread that finds a defect. `inputs`: of the step.
+template <class... S> FZ_DEV bool restore(const Args& a, const Operand* inputs, DecodeShared<S...>& sm, const StreamIn& in, RzeAhead& ahead) {
+  const int tid = threadIdx.x;
   const bool old = params<RzeParams>(a).layout == LAYOUT_2026_05;
   const uint64_t at = (uint64_t)blockIdx.x * TILE;
-  uint32_t* const w = reinterpret_cast<uint32_t*>(sm.buf);
-  RzeTable table = {nullptr, 0, 0, 0, 0, 0};
-  uint32_t P = 0;
-  bool fetched = false;
-  if (a.speculative_payload) {
-    // Only static lengths: the words of earlier launches are not available yet.
-    const uint64_t total = a.fused_count ? a.passed.max : out.max, n = (total + TILE - 1) / TILE, payloads = STREAM_HEADER_BYTES + 4 * n;
-    if (payloads <= a.speculative_bytes) {
-      table = rze_read_table(reinterpret_cast<const uint8_t*>(a.speculative_payload), n, payloads, w);
-      const RzeChunk likely = {rze_chunk(table.start, table.entry, a.speculative_bytes)};
-      fetched = likely.size() <= TILE;
-      if (fetched) P = rze_fetch_payload(sm.buf, {table.at, a.speculative_bytes}, likely.start(), likely.size(), tid);
-    }
-  }
-  rze_tables(sm.z, tid);
-  const unsigned long long failed = failure(a);
-  const StreamIn in = stream_in(a, out, TILE);
-  if (fetched) fz_copies_done();
-  if (cancelled(a, failed)) return;
-  const typename Stages<S...>::Q q = Stages<S...>::read_backward(a);
+  const typename Stages<S...>::Q q = Stages<S...>::read_backward(inputs);
+  RzeTable& table = ahead.table;
   if (table.at != in.bytes.at) {  // seed: few-elsewhere
     __syncthreads();
     table.at = nullptr;
-    fetched = false;
-    if (in.total > 0 && in.payloads <= in.bytes.have) table = rze_read_table(in.bytes.at, in.n, in.payloads, w);
+    ahead.fetched = false;
+    if (in.total > 0 && in.payloads <= in.bytes.have) table = rze_read_table(in.bytes.at, in.n, in.payloads, reinterpret_cast<uint32_t*>(sm.buf));
   }
-  const RzeChunk here = {rze_find_chunk(a, in, table)};
-  if (at >= in.room) return;
+  bool sound = true;
+  const RzeChunk here = {rze_find_chunk(in, table, sound)};
+  if (at >= in.room) return sound;
   const uint32_t len = (uint32_t)min((uint64_t)TILE, in.total - at), size = here.size();
   const bool raw = here.raw();
-  if (!rze_plausible(len, old, size, raw)) {
-    if (tid == 0) fail(a, CORRUPT);
-    return;
-  }
-  if (!fetched) {
-    P = rze_fetch_payload(sm.buf, in.bytes, here.start(), size, tid);
+  if (!rze_plausible(len, old, size, raw)) return sound && tid != 0;
+  if (!ahead.fetched) {
+    ahead.P = rze_fetch_payload(sm.buf, in.bytes, here.start(), size, tid);
     fz_copies_done();
   }
   __syncthreads();
-  if (len == TILE) decode_tile<true, S...>(a, sm, at, len, old, P, size, raw, [&] { return q; }, tid);
-  else decode_short_tile<S...>(a, sm, at, len, old, P, size, raw);
+  if (len == TILE) sound &= decode_tile<true, S...>(a, sm, at, len, old, ahead.P, size, raw, [&] { return q; }, tid);
+  else sound &= decode_short_tile<S...>(a, inputs, sm, at, len, old, ahead.P, size, raw);
+  return sound;
+}
+
+// Decodes a chunk of a small stream.
+template <class... S> FZ_DEV void fused_decode_small(const Args& a, DecodeShared<S...>& sm) {
+  RzeAhead ahead = look_ahead<S...>(a, sm);
+  rze_tables(sm.z, threadIdx.x);
+  const unsigned long long failed = failure(a);
+  const StreamIn in = stream_in(a, a.operands[1 + Stages<S...>::EXTRA], TILE);
+  if (ahead.fetched) fz_copies_done();
+  if (cancelled(a, failed)) return;
+  if (!restore<S...>(a, a.operands, sm, in, ahead)) fail(a, CORRUPT);
 }
 // Decodes the stream to the array, or to any bytes.
 template <class... S> FZ_DEV void fused_decode(const Args& a, DecodeShared<S...>& sm) {
@@ -345,8 +360,9 @@ template <class... S> FZ_DEV void fused_decode(const Args& a, DecodeShared<S...>
   rze_tables(sm.z, tid);
   fz_copies_done();
   __syncthreads();
-  if (len == TILE) decode_tile<true, S...>(a, sm, at, len, old, P, size, raw, [&] { return Stages<S...>::read_backward(a); }, tid);
-  else decode_short_tile<S...>(a, sm, at, len, old, P, size, raw);
+  const bool good = len == TILE ? decode_tile<true, S...>(a, sm, at, len, old, P, size, raw, [&] { return Stages<S...>::read_backward(a.operands); }, tid)
+                                : decode_short_tile<S...>(a, a.operands, sm, at, len, old, P, size, raw);
+  if (!good) fail(a, CORRUPT);
 }
 }  // namespace rze
 }  // namespace fz

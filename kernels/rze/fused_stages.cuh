@@ -40,7 +40,7 @@ template <int W> struct QuantizeStage {
   typedef TileBins<W> P;
   typedef TileSteps<W> Q;
   static FZ_DEV P read(const Args& a, int fused_kernel, int extra) { return P(fused_params<quantizer::QuantizerParams>(a, fused_kernel), input(a, extra)); }
-  static FZ_DEV Q read_back(const Args& a, int extra) { return Q(quantizer::load_metadata(input(a, extra))); }
+  static FZ_DEV Q read_back(const Operand& further) { return Q(quantizer::load_metadata(further)); }
   template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&halo)[2], Rows&, const P& p, const T& t) {
     quantize_tile(p, v, halo, t.st, t.tid);
     // A difference follows, which removes the shift of the codes. Behind the end of a short tile it
@@ -89,7 +89,7 @@ template <int W> struct DifferenceStage {
     E sums[4];
   };
   static FZ_DEV P read(const Args&, int, int) { return {}; }
-  static FZ_DEV Q read_back(const Args&, int) { return {}; }
+  static FZ_DEV Q read_back(const Operand&) { return {}; }
 
   static FZ_DEV E pack(uint32_t low, uint32_t high) { return W == 8 ? (E)((uint64_t)high << 32 | low) : (E)high; }
   static FZ_DEV E get(const uint32_t (&v)[32], int i) { return pack(v[i], v[i + WORDS - 1]); }
@@ -152,7 +152,7 @@ template <int W> struct BitshuffleStage {
   typedef Nothing P, Q;
   typedef Nothing Shared;
   static FZ_DEV P read(const Args&, int, int) { return {}; }
-  static FZ_DEV Q read_back(const Args&, int) { return {}; }
+  static FZ_DEV Q read_back(const Operand&) { return {}; }
 
   // Words of planes to and from elements. W < 4: 4 / W groups of 32 elements side by side, the last
   // element first, so that element 0 becomes the lowest bit. W = 8: two neighbors exchange halves
@@ -259,7 +259,7 @@ struct HalvesStage {
   typedef Nothing P, Q;
   typedef Nothing Shared;
   static FZ_DEV P read(const Args&, int, int) { return {}; }
-  static FZ_DEV Q read_back(const Args&, int) { return {}; }
+  static FZ_DEV Q read_back(const Operand&) { return {}; }
 
   // Rows 2 r and 2 r + 1 of the tile are plane 15 - r of the halves.
   template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&)[2], Rows& rows, const P&, const T& t) {

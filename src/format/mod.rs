@@ -11,6 +11,7 @@ mod header;
 mod info;
 mod pipeline_of;
 mod plan_tables;
+mod single_tables;
 mod template;
 
 pub(crate) use header::{Header, read, read_from, read_front};

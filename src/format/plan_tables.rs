@@ -6,9 +6,11 @@ use super::device_tables::{
     KIND_METADATA, KIND_STATIC, METADATA, NO_FIELD, PLACE_ARENA, PLACE_ARRAY, PLACE_NONE, PLACE_SEGMENT,
     PlanTables, RuleRow, SegmentRow, VARINT, ValueRow,
 };
+use super::single_tables::single;
 use super::template::{Crc, Field, Piece, Segment, Template};
 use crate::base::error::Status;
 use crate::gpu::abi::{CONTAINER_BLOCK, STAGED_HEADER, STAGED_TABLES, STAGED_WORDS, WORDS_AT};
+use crate::gpu::single::SingleForm;
 use crate::ir::stage::RuntimeField;
 use crate::ir::value::{Place, Val};
 use crate::plan::Plan;
@@ -28,12 +30,14 @@ pub(crate) struct Tables {
     pub(crate) bytes: Vec<u8>,
     /// How many of the bytes are worth a copy in shared memory: all but the headers of further forms; 0 if these are too many.
     pub(crate) staged: u64,
+    /// The forms for a decoder of a single launch, with offsets among the tables as addresses; empty: it takes several.
+    pub(crate) single: Vec<SingleForm>,
 }
 
 /// The tables of a plan. `named` turns the values of the templates into those of the plan. `longer`: the
 /// status for a header that states a length without room in the plan.
 pub(crate) fn image(plan: &Plan, forms: &[Form<'_>], named: &dyn Fn(Val) -> Val, longer: Status) -> Tables {
-    let mut tables = Tables { bytes: vec![0; size_of::<PlanTables>()], staged: 0 };
+    let mut tables = Tables { bytes: vec![0; size_of::<PlanTables>()], staged: 0, single: vec![] };
     let values: Vec<ValueRow> =
         (0..plan.bound.graph.values.len()).map(|i| value(plan, Val(i as u32))).collect();
     let rules = forms.first().map_or(vec![], |form| rules(plan, form.template, named));
@@ -62,6 +66,9 @@ pub(crate) fn image(plan: &Plan, forms: &[Form<'_>], named: &dyn Fn(Val) -> Val,
     plan_tables.fixed_header = (tables.staged > 0
         && first.is_some_and(|(form, parts)| has_fixed_header(&plan_tables, form, parts)))
     .into();
+    if plan_tables.fixed_header != 0 {
+        tables.single = single(plan, &forms.iter().zip(&all).collect::<Vec<_>>(), named, &mut tables);
+    }
     tables.put(0, &[plan_tables]);
     tables.put(plan_tables.headers_at, &headers);
     tables
@@ -84,7 +91,7 @@ fn has_fixed_header(plan_tables: &PlanTables, form: &Form<'_>, header: &Parts) -
 }
 
 impl Tables {
-    fn push<T: Pod>(&mut self, rows: &[T]) -> u32 {
+    pub(super) fn push<T: Pod>(&mut self, rows: &[T]) -> u32 {
         let at = self.end();
         self.bytes.extend_from_slice(bytemuck::cast_slice(rows));
         at as u32
@@ -133,12 +140,12 @@ fn field(field: Field, at: usize, width: usize, named: &dyn Fn(Val) -> Val) -> F
 
 /// Pieces of a template, by kind.
 #[derive(Default)]
-struct Parts {
-    blank: Vec<u8>,
-    mask: Vec<u8>,
-    fields: Vec<FieldRow>,
-    varints: Vec<FieldRow>,
-    crcs: Vec<FieldRow>,
+pub(super) struct Parts {
+    pub(super) blank: Vec<u8>,
+    pub(super) mask: Vec<u8>,
+    pub(super) fields: Vec<FieldRow>,
+    pub(super) varints: Vec<FieldRow>,
+    pub(super) crcs: Vec<FieldRow>,
 }
 
 fn parts(template: &Template, named: &dyn Fn(Val) -> Val) -> Parts {

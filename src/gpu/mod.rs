@@ -18,6 +18,7 @@ mod memory;
 mod pinned_staging;
 #[cfg(feature = "cuda")]
 mod pointer;
+pub(crate) mod single;
 mod stream;
 mod view;
 

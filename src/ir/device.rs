@@ -44,6 +44,9 @@ pub(crate) struct DeviceLaunch {
     pub launches: Vec<KernelLaunch>,
     /// The launches for the arrays of a batch, if they differ.
     pub batched: Option<Vec<KernelLaunch>>,
+    /// A launch that also opens and closes the container, in place of all others, if the kernel is the only one of a
+    /// decoder. It needs no memory besides its operands.
+    pub single: Option<KernelLaunch>,
     /// Bytes of [`LaunchArgs::zeroed`].
     pub zeroed: u64,
     /// Bytes of [`LaunchArgs::scratch`].
@@ -118,6 +121,12 @@ impl DeviceLaunch {
     /// With one function in place of all of them for the arrays of a batch.
     pub(crate) fn batched(self, entry: &'static str, grid: u64, block: u32) -> DeviceLaunch {
         DeviceLaunch { batched: Some(DeviceLaunch::one(entry, grid, block).launches), ..self }
+    }
+
+    /// With a launch that also opens and closes the container.
+    pub(crate) fn single(self, entry: &'static str) -> DeviceLaunch {
+        let single = self.launches.last().map(|launch| KernelLaunch { entry, ..launch.clone() });
+        DeviceLaunch { single, ..self }
     }
 
     /// With memory.

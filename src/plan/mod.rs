@@ -15,7 +15,7 @@ use crate::base::arena::ALIGN;
 use crate::base::array::Array;
 use crate::base::edge_type::ByteLength;
 use crate::base::error::{Error, Fault, Result};
-use crate::ir::device::KEPT_BYTES;
+use crate::ir::device::{KEPT_BYTES, KernelLaunch};
 use crate::ir::stage::{Length, Rules, explain};
 use crate::ir::step::Step;
 use crate::ir::value::{Place, Val, Value};
@@ -178,6 +178,14 @@ impl Plan {
     pub(crate) fn kept_bytes(&self) -> u64 {
         let keeps = self.direction == Direction::Encode && self.bound.rules.previous_base;
         if keeps { KEPT_BYTES * self.bound.graph.nodes.len() as u64 } else { 0 }
+    }
+
+    /// The launch that decodes a container alone, with its only step.
+    pub(crate) fn single(&self) -> Option<(&Step, &KernelLaunch)> {
+        match &self.steps[..] {
+            [step] if self.direction == Direction::Decode => Some((step, step.device.single.as_ref()?)),
+            _ => None,
+        }
     }
 
     /// Bytes of working memory of a call, at any start address, without the system's memory for threads.

@@ -38,9 +38,9 @@ pub(super) fn select_kernels(g: &mut Graph, steps: &mut Vec<Step>) -> Result<u64
     // Both tries are launches of the kernel that resolves the bound and of the kernel behind it, which must be
     // the last one: other kernels cannot run twice.
     let twice = found.len() == 2 && found.iter().all(|launch| launch.tries.is_some());
-    let mut zeroed = 0;
+    let (mut zeroed, only) = (0, found.len() == 1);
     for (step, found) in steps.iter_mut().zip(&found) {
-        let DeviceLaunch { launches, batched, zeroed: own, scratch, tries, .. } = found.clone();
+        let DeviceLaunch { launches, batched, single, zeroed: own, scratch, tries, .. } = found.clone();
         let scratch = (scratch > 0).then(|| {
             g.values.push(Value {
                 edge: EdgeType::fixed(DType::U8, scratch),
@@ -57,9 +57,18 @@ pub(super) fn select_kernels(g: &mut Graph, steps: &mut Vec<Step>) -> Result<u64
             Some(tries) => (tries.first, tries.second),
             None => (launches, vec![]),
         };
+        let single = single.filter(|_| only);
         let (zeroed_at, unused) = (zeroed, vec![]);
-        step.device =
-            DeviceStep { launches, batched, second_try, zeroed_at, second_zeroed_at, scratch, unused };
+        step.device = DeviceStep {
+            launches,
+            batched,
+            second_try,
+            single,
+            zeroed_at,
+            second_zeroed_at,
+            scratch,
+            unused,
+        };
         zeroed = second_zeroed_at + own;
     }
     // From the last one on, so that the numbers of the others remain.

@@ -8,6 +8,7 @@
 
 mod batch;
 mod preload;
+mod single;
 
 pub(crate) use batch::{BatchRun, BatchTables, Grouping, grouping};
 pub(crate) use preload::preload;
@@ -43,7 +44,7 @@ impl WorkspaceLayout {
     pub(crate) fn new(plan: &Plan, image_bytes: u64, staged: u64) -> WorkspaceLayout {
         let zeroed = WorkspaceLayout::words_end(plan).next_multiple_of(ALIGN);
         let control = (zeroed + plan.zeroed_bytes).next_multiple_of(ALIGN);
-        let image = (control + plan.kept_bytes()).next_multiple_of(ALIGN);
+        let image = (control + plan.kept_bytes() + single::state_bytes(plan)).next_multiple_of(ALIGN);
         let arena = (image + image_bytes).next_multiple_of(ALIGN);
         WorkspaceLayout { zeroed, control, image, staged, arena, bytes: arena + plan.arena_bytes }
     }
@@ -115,6 +116,9 @@ pub(crate) struct Run<'a> {
 const OPEN: u32 = 0;
 const FIRST_STEP: u32 = 8;
 const CLOSE: u32 = u32::MAX / 2;
+
+/// Arrays of at most this number of bytes take microseconds.
+const SHORT: u64 = 4 << 20;
 
 impl Run<'_> {
     /// Clears the memory that must be zero, if no device function does.
@@ -248,6 +252,16 @@ impl Run<'_> {
         /// Threads of a block for an array of a batch, of at most this number of bytes.
         const BATCH_BLOCK: u32 = 64;
         const SMALL_OF_BATCH: u64 = 1 << 17;
+        let args = self.container_args(place, params);
+        let ends = place >= CLOSE && params.more == 0;
+        // Smaller blocks: a multiprocessor processes more arrays of a batch at a time.
+        let small = self.has_rows() && self.array.bytes <= SMALL_OF_BATCH;
+        let block = if small { BATCH_BLOCK } else { CONTAINER_BLOCK };
+        self.launch_as((entry, grid, block), &args, (true, ends))
+    }
+
+    /// The argument of a container kernel.
+    fn container_args(&self, place: u32, params: &ContainerArgs) -> LaunchArgs {
         let mut args = self.blank(place);
         let params = ContainerArgs { words_end: self.layout.zeroed, ..*params };
         args.params[..size_of::<ContainerArgs>()].copy_from_slice(bytemuck::bytes_of(&params));
@@ -259,11 +273,7 @@ impl Run<'_> {
         args.operands[2] = at(self.at(self.layout.image), self.layout.staged);
         args.operands[3] = at(self.at(0), self.layout.control);
         args.operands[4] = at(self.at(self.layout.in_arena(0)), self.plan.arena_bytes);
-        let ends = place >= CLOSE && params.more == 0;
-        // Smaller blocks: a multiprocessor processes more arrays of a batch at a time.
-        let small = self.has_rows() && self.array.bytes <= SMALL_OF_BATCH;
-        let block = if small { BATCH_BLOCK } else { CONTAINER_BLOCK };
-        self.launch_as((entry, grid, block), &args, (true, ends))
+        args
     }
 
     fn launch(&self, entry: &'static str, grid: u64, block: u32, args: &LaunchArgs) -> Result<()> {
@@ -279,8 +289,6 @@ impl Run<'_> {
         args: &LaunchArgs,
         (container, last): (bool, bool),
     ) -> Result<()> {
-        /// Arrays of at most this number of bytes take microseconds.
-        const SHORT: u64 = 4 << 20;
         let follows = self.begun.replace(true);
         // The last kernels of a compression have more shared memory than the first ones, and run best with
         // the default division.

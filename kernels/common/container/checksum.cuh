@@ -126,22 +126,19 @@ FZ_DEV uint32_t payload_sum(const SumTables& t, const uint8_t* p, uint64_t n) {
 }
 FZ_DEV uint32_t finish(uint32_t linear, uint64_t bytes) { return ~(linear ^ times(~0u, x_to(bytes))); }
 
-// Writes the checksums of a container, or compares them with `check`, by all threads of the grid.
-// All threads of the block that ends last return the verdict, other blocks NO_VERDICT.
+// Writes the checksums of a container of a form, or compares them with `check`, by all threads of the
+// grid. `call`: a ticket and a sum, which are zero. All threads of the block that ends last return the
+// verdict, other blocks NO_VERDICT.
 enum Verdict { NO_VERDICT, GOOD, WRONG };
-FZ_DEV Verdict checksums(const Frame& f, bool check) {
-  __shared__ SumTables t;
-  const Call* call = f.call();
-  const HeaderRow& h = f.form(call->form);
-  const uint64_t header = call->header, payload = call->total - call->header;
+FZ_DEV Verdict checksums(const Frame& f, const HeaderRow& h, uint64_t header, uint64_t payload, Call* call, SumTables& t, bool check) {
   const uint8_t* c = f.container;
   const uint32_t warp = threadIdx.x / 32;
   fill_tables(t);
   const uint32_t mine = payload_sum(t, c + header, payload);
-  if ((threadIdx.x & 31) == 0 && mine) atomicXor(&f.call()->crc_payload, mine);
+  if ((threadIdx.x & 31) == 0 && mine) atomicXor(&call->crc_payload, mine);
   if (threadIdx.x == 0) t.good = 1;
-  if (!last_block(&f.call()->crc_ticket, true)) return NO_VERDICT;
-  const uint32_t data = *reinterpret_cast<volatile unsigned int*>(&f.call()->crc_payload);
+  if (!last_block(&call->crc_ticket, true)) return NO_VERDICT;
+  const uint32_t data = *reinterpret_cast<volatile unsigned int*>(&call->crc_payload);
   const FieldRow* rows = f.table<FieldRow>(h.crcs_at);
   for (uint32_t i = 0; i < h.crcs; i++) {
     const uint64_t at = rows[i].at + shift(f, h, rows[i].at), behind = header - at - 4;
@@ -174,5 +171,11 @@ FZ_DEV Verdict checksums(const Frame& f, bool check) {
     __syncthreads();
   }
   return t.good ? GOOD : WRONG;
+}
+// The same for the container that the call has opened or written.
+FZ_DEV Verdict checksums(const Frame& f, bool check) {
+  __shared__ SumTables t;
+  Call* call = f.call();
+  return checksums(f, f.form(call->form), call->header, call->total - call->header, call, t, check);
 }
 }  // namespace fz

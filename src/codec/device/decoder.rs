@@ -87,6 +87,10 @@ impl GpuDecoder {
         let memory = prepared::memory(&ws.gpu)?;
         let run =
             self.prepared.run(context, &memory.block, stream, (dst.span(), container.span()), self.header);
+        let single = &self.prepared.tables.single;
+        if !single.is_empty() {
+            return run.restore(single, &ContainerArgs { array_bytes: run.array.bytes, ..args });
+        }
         GpuDecoder::launch(&run, args)
     }
 

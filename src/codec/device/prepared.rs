@@ -53,14 +53,14 @@ impl Prepared {
         Ok(())
     }
 
-    /// The parts of a prepared workspace whose contents do not affect the next call: all but the tables and, for an encoder, the
-    /// memory before them.
+    /// The parts of a prepared workspace whose contents do not affect the next call: all but the tables and the memory immediately before
+    /// them, which is kept from call to call, and, for an encoder, all memory before the tables.
     pub(super) fn scratch(&self, ws: &Workspace) -> Vec<DeviceSlice> {
         let Some(block) = ws.gpu.as_ref().filter(|m| m.plan == self.plan.id).map(|m| &m.block) else {
             return vec![];
         };
         let tables = self.layout.tables();
-        let zeros = if self.plan.direction == Direction::Decode { 0..tables.start } else { 0..0 };
+        let zeros = if self.plan.direction == Direction::Decode { 0..self.layout.control } else { 0..0 };
         let of = |range: Range<u64>| DeviceSlice {
             address: block.address() + range.start,
             bytes: range.end - range.start,

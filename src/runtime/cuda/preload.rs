@@ -35,5 +35,8 @@ pub(crate) fn preload(context: &Context, plan: &Plan, batch: Option<Grouping>) -
         function(context, name).map(|_| ())
     };
     steps_of(plan, rows).try_for_each(|name| load(name, rows))?;
+    if let Some((_, launch)) = plan.single().filter(|_| batch.is_none()) {
+        load(launch.entry, false)?;
+    }
     container_kernels.iter().try_for_each(|name| load(name, batch.is_some()))
 }

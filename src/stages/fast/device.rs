@@ -65,6 +65,7 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     // A block restores a chunk, a warp a unit. Of more chunks the units are too many for the device.
     if chunks <= SMALL_CHUNKS.into() {
         let one = DeviceLaunch::one(function(&p, functions!("fast_decode_small")), chunks, 256);
+        let one = one.single(function(&p, functions!("fast_decode_single")));
         return Some(if patch(&p) { one.batched("fast_decode_patch_f32_3d", 1, 256) } else { one });
     }
     // A warp restores a chunk; places of larger blocks would stay empty until the last of their warps has ended.

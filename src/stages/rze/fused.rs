@@ -26,7 +26,7 @@ fn bitshuffle<const WIDTH: u32>(params: &Params) -> bool {
 /// A fused encoder and its decoder, with kernels for small arrays if there are such.
 macro_rules! fusion {
     ($encode:literal, $decode:literal
-     $(, measuring $measuring:literal)? $(, small $small_encode:literal, $small_decode:literal)?;
+     $(, measuring $measuring:literal)? $(, small $small_encode:literal, $small_decode:literal $(, single $single:literal)?)?;
      [$($stage:ident $width:literal),*], [$($back:ident $back_width:literal),*]) => {
         [
             Fusion {
@@ -44,12 +44,12 @@ macro_rules! fusion {
                 },
             },
             Fusion {
-                entries: &[$decode $(, $small_decode)?],
+                entries: &[$decode $(, $small_decode)? $($(, $single)?)?],
                 kernel: Part { kernel: &DECODE, fits: is_tile_wise },
                 fused: &[$(Part { kernel: &$back::DECODE, fits: $back::<$back_width> }),*],
                 device: |shape, _| {
                     $(if let Some(device_launch) = decoder_small(shape, $small_decode) {
-                        return Some(device_launch);
+                        return Some(device_launch$(.single($single))?);
                     })?
                     Some(decoder(shape, Some($decode)))
                 },
@@ -60,7 +60,7 @@ macro_rules! fusion {
 
 static PFPL_F32: [Fusion; 2] = fusion!("fused_pfpl_f32_encode", "fused_pfpl_f32_decode",
     measuring "fused_pfpl_f32_encode_measuring",
-    small "fused_pfpl_f32_encode_small", "fused_pfpl_f32_decode_small";
+    small "fused_pfpl_f32_encode_small", "fused_pfpl_f32_decode_small", single "fused_pfpl_f32_decode_single";
     [quantizer 4, difference 4, bitshuffle 4], [bitshuffle 4, difference 4, quantizer 4]);
 static PFPL_F64: [Fusion; 2] = fusion!("fused_pfpl_f64_encode", "fused_pfpl_f64_decode",
     measuring "fused_pfpl_f64_encode_measuring";
