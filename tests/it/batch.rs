@@ -1,6 +1,7 @@
 //! Batches against calls for single arrays: the same bytes for any number of threads, and a failure of one array
 //! that does not affect the others.
 
+use crate::common::rng::Rng;
 use crate::common::samples::{self, Content};
 use fzgm::{Array, Batch, DType, Decoder, Encoder, Error, Options, preset};
 use std::sync::Arc;
@@ -141,6 +142,42 @@ fn an_array_that_fails_does_not_affect_the_others() {
             _ => panic!("array {i}: {done:?}"),
         }
     }
+}
+
+/// Damaged containers without checksums have the results and the arrays of single calls, with one workspace for all rounds.
+#[test]
+fn damaged_containers_end_as_in_single_calls() {
+    let all = Arrays::new(&Options { checksum: false, ..Options::default() });
+    let good = all.containers();
+    let batch = Batch::new(all.plans.clone(), 2).unwrap();
+    let back = batch.decoders().unwrap();
+    let mut ws = back.workspace().unwrap();
+    let rooms = || -> Vec<Vec<u8>> { all.arrays.iter().map(|a| vec![0; a.len()]).collect() };
+    let (mut rng, mut failures, mut altered) = (Rng(31), 0, 0);
+    for _ in 0..if cfg!(debug_assertions) { 25 } else { 500 } {
+        let mut containers = good.clone();
+        for container in &mut containers {
+            let at = rng.below(container.len());
+            match rng.below(5) {
+                0 => container.truncate(at),
+                1 => container[at.min(100)] ^= 1 << rng.below(8),
+                2 => container[at] = rng.word() as u8,
+                3 => container[at..].fill(0xff),
+                // A good one between damaged ones.
+                _ => {}
+            }
+        }
+        let (mut restored, mut single) = (rooms(), rooms());
+        let done = back.decompress(&mut ws, &slices(&containers), &mut slices_mut(&mut restored)).unwrap();
+        for (i, (decoder, done)) in back.plans().iter().zip(&done).enumerate() {
+            let mut own = decoder.workspace().unwrap();
+            assert_eq!(*done, decoder.decompress(&mut own, &containers[i], &mut single[i]), "array {i}");
+            assert!(done.is_err() || restored[i] == single[i], "array {i}: other values");
+            failures += u32::from(done.is_err());
+            altered += u32::from(done.is_ok() && containers[i] != good[i]);
+        }
+    }
+    assert!(failures > 50 && altered > 50, "{failures} fail, {altered} are restored from damaged containers");
 }
 
 /// A call whose lists of outliers are too short plans again, also in a batch.
