@@ -122,7 +122,7 @@ FZ_DEV void close_single(const SingleArgs& o, int form, const Found& found, bool
   }
   const ContainerArgs& p = params<ContainerArgs>(o.open);
   SingleState* s = state_of(o);
-  if (o.forms[form].stored) copy(address(o.open.operands[0]), container_of(o) + o.forms[form].header, p.array_bytes);
+  if (o.forms[form].stored) copy(address(o.open.operands[0]), container_of(o) + o.forms[form].header, p.array_bytes);  // seed: single-stored
   const bool failed = __syncthreads_or(!good) != 0;
   bool any = true, wrong = false;
   if (p.verify && o.forms[form].checked) {

@@ -146,25 +146,38 @@ fn wrong_lengths_are_refused_before_anything_runs() {
     assert_eq!(e, Error::DstTooSmall { need: 4_000, have: 3_999 });
 }
 
+/// The destination of a stored array has other contents before the call: those of a new block, then those of the array before.
 #[test]
 fn arrays_that_do_not_compress_are_stored_on_the_device_too() {
     need_gpu!();
-    for container in [fzgm::Container::Fzm, fzgm::Container::Compact] {
+    let kinds = [("bits", DType::U32), ("fast", DType::F32), ("pfpl", DType::F32)];
+    for ((name, dtype), container) in
+        kinds.into_iter().flat_map(|k| [fzgm::Container::Fzm, fzgm::Container::Compact].map(|c| (k, c)))
+    {
         for checksum_async in [false, true] {
             let options = Options { container, checksum_async, ..options() };
-            let array = Array::new(DType::U32, &[7_001]).unwrap();
-            let mut fixture = Fixture::new(&lossy("bits", DType::U32), &array, &options);
-            for content in [Content::Random, Content::Walk] {
+            let array = Array::new(dtype, &[7_001]).unwrap();
+            let mut pipeline = lossy(name, dtype);
+            // Stage bits has no bound.
+            let _ = pipeline.set_everywhere("mode", |args| args.set_text("mode", "abs"));
+            let _ = pipeline.set_everywhere("error_bound", |args| args.set_real("error_bound", 1e-30));
+            let mut fixture = Fixture::new(&pipeline, &array, &options);
+            for content in [Content::Random, Content::Walk, Content::Random] {
                 let src = fixture.data(content, 5);
                 fixture.src.put(0, &src);
                 let (first, second) = fixture.both();
                 let on_cpu =
                     Options { device: fzgm::Device::Cpu, checksum: checksum_async, ..options.clone() };
                 let want = fzgm::compress(fixture.encoder.pipeline(), &array, &on_cpu, &src).unwrap();
-                assert_eq!((first.status, first.bytes), (0, want.len() as u64), "{content:?}");
-                assert!(fixture.container.get()[..want.len()] == want[..], "{content:?} {container:?}");
+                assert!(want.len() > src.len() || content == Content::Walk, "{name}: not stored");
+                assert_eq!((first.status, first.bytes), (0, want.len() as u64), "{name}, {content:?}");
+                assert!(
+                    fixture.container.get()[..want.len()] == want[..],
+                    "{name}, {content:?}, {container:?}"
+                );
                 assert_eq!((second.status, second.bytes), (0, src.len() as u64));
-                assert!(fixture.restored.get() == src);
+                let restored = fzgm::decompress(&want, &on_cpu).unwrap().1;
+                assert!(fixture.restored.get() == restored, "{name}, {content:?}, {container:?}");
             }
         }
     }
