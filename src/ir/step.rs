@@ -38,7 +38,7 @@ pub(crate) struct DeviceStep {
     pub second_try: Vec<KernelLaunch>,
     /// Its functions for the arrays of a batch, if they differ.
     pub batched: Option<Vec<KernelLaunch>>,
-    /// The function in place of all others, in a decoder of one step.
+    /// The function in place of all others, if this is the only step of a decoder (`Plan::single`).
     pub single: Option<KernelLaunch>,
     /// Where its zeroed memory starts, among that of all steps.
     pub zeroed_at: u64,

@@ -44,7 +44,7 @@ impl Display for Plan {
             for KernelLaunch { entry, grid, block, .. } in &step.device.second_try {
                 writeln!(f, "      {entry} <<<{grid}, {block}>>> if the base does not suit")?;
             }
-            if let Some(KernelLaunch { entry, grid, block, .. }) = &step.device.single {
+            if let Some((_, KernelLaunch { entry, grid, block, .. })) = self.single() {
                 writeln!(f, "      {entry} <<<{grid}, {block}>>> alone, if the headers have a fixed length")?;
             }
             if let Some(scratch) = step.device.scratch {

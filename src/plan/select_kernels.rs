@@ -38,7 +38,7 @@ pub(super) fn select_kernels(g: &mut Graph, steps: &mut Vec<Step>) -> Result<u64
     // Both tries are launches of the kernel that resolves the bound and of the kernel behind it, which must be
     // the last one: other kernels cannot run twice.
     let twice = found.len() == 2 && found.iter().all(|launch| launch.tries.is_some());
-    let (mut zeroed, only) = (0, found.len() == 1);
+    let mut zeroed = 0;
     for (step, found) in steps.iter_mut().zip(&found) {
         let DeviceLaunch { launches, batched, single, zeroed: own, scratch, tries, .. } = found.clone();
         let scratch = (scratch > 0).then(|| {
@@ -57,7 +57,6 @@ pub(super) fn select_kernels(g: &mut Graph, steps: &mut Vec<Step>) -> Result<u64
             Some(tries) => (tries.first, tries.second),
             None => (launches, vec![]),
         };
-        let single = single.filter(|_| only);
         let (zeroed_at, unused) = (zeroed, vec![]);
         step.device = DeviceStep {
             launches,

@@ -16,7 +16,7 @@ struct SingleState {
 static_assert(sizeof(SingleState) == 64, "as in src/runtime/cuda/single.rs");
 FZ_DEV SingleState* state_of(const SingleArgs& o) { return reinterpret_cast<SingleState*>(o.step.status); }
 
-// What a block finds in a header, in shared memory.
+// The numbers of a header that a block has read, in shared memory.
 struct Found {
   uint4 metadata[SINGLE_METADATA / 16];
   uint64_t bytes;  // of the payload, or of the stored array

@@ -135,25 +135,24 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then("exact_integers", blocks, THREADS)
         .then_tagged("exact_choose", ORDERS + 1, 1024, 0)
         .then_tagged("exact_decide", 1, 32, 0);
-    let made = order(
-        table(made, n).then_tagged("exact_choose", ORDERS + 2, 1024, 1).then_tagged("exact_decide", 1, 32, 1),
-        n,
-    )
-    .then("exact_fills", blocks, THREADS)
-    .then("exact_fills_before", 1, 1024)
-    .then("exact_scale", PARTS, 1024)
-    .then("exact_code", blocks.min(CODE_BLOCKS), THREADS)
-    .then("exact_count_classes", batches.div_ceil(4096), THREADS)
-    .then("exact_tables", 2 * PARTS, 512)
-    .then("exact_runs", 1, 32)
-    .then("exact_starts", PARTS * start_blocks(n), 1024)
-    .then("exact_encode_runs", u64::from(p.runs).div_ceil(8).min(4 * u64::from(BLOCKS)), THREADS)
-    .then("exact_count_words", blocks, THREADS)
-    .then("exact_place", PARTS, 1024)
-    .then_tagged("exact_stream", 1, 1024, blocks as u32)
-    .then("exact_gather", blocks, THREADS)
-    .then("exact_encode_again", blocks, THREADS)
-    .then("exact_put_low", blocks, THREADS);
+    let made =
+        table(made, n).then_tagged("exact_choose", ORDERS + 2, 1024, 1).then_tagged("exact_decide", 1, 32, 1);
+    let made = order(made, n)
+        .then("exact_fills", blocks, THREADS)
+        .then("exact_fills_before", 1, 1024)
+        .then("exact_scale", PARTS, 1024)
+        .then("exact_code", blocks.min(CODE_BLOCKS), THREADS)
+        .then("exact_count_classes", batches.div_ceil(4096), THREADS)
+        .then("exact_tables", 2 * PARTS, 512)
+        .then("exact_runs", 1, 32)
+        .then("exact_starts", PARTS * start_blocks(n), 1024)
+        .then("exact_encode_runs", u64::from(p.runs).div_ceil(8).min(4 * u64::from(BLOCKS)), THREADS)
+        .then("exact_count_words", blocks, THREADS)
+        .then("exact_place", PARTS, 1024)
+        .then_tagged("exact_stream", 1, 1024, blocks as u32)
+        .then("exact_gather", blocks, THREADS)
+        .then("exact_encode_again", blocks, THREADS)
+        .then("exact_put_low", blocks, THREADS);
     let (room, slots) = table_room(n);
     let (all, values) = (whole_batches(n), whole_batches(room));
     // `EncoderMemory` in kernels/exact/encoder.cuh.
