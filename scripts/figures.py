@@ -194,7 +194,10 @@ def page(text, folder):
         marked = re.compile(rf"^<!-- table {name} -->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
         if not marked.search(text):
             raise Damaged(f"docs/measurements.md: the table {name} has no line <!-- end -->")
-        made = f"<!-- table {name} -->\n\n{table(spec, rows[spec.file])}\n<!-- end -->"
+        try:
+            made = f"<!-- table {name} -->\n\n{table(spec, rows[spec.file])}\n<!-- end -->"
+        except KeyError as column:
+            raise Damaged(f"{spec.file}.csv has no column {column}; the table {name} requires it") from None
         text = marked.sub(lambda _: made, text)
     return text
 

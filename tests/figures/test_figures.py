@@ -289,6 +289,8 @@ class Damage(Copy):
             self.refused(["add", path, reports, "--command", "c"], path, *words)
         self.refused(["add", os.path.join(self.folder, "none.csv"), reports, "--command", "c"], "none.csv", "No such file")
         self.refused(["--docs", os.path.join(self.folder, "none"), "write"], "measurements.md", "No such file")
+        self.file("measurements/h200.csv", read(self.rows).replace("value_range", "value.range", 1))
+        self.refused(["--docs", self.folder, "write"], "h200.csv", "no column 'value_range'", "h200-given")
 
     def test_of_reports(self):
         good = line("fast", 1e-3, 7, 1000, 2000)
