@@ -111,7 +111,8 @@ template <class T, int DIM> FZ_DEV void copy_group(const Args& a, uint32_t group
   __threadfence();
   const uint32_t to = warp_sum_to(state & WORDS);
   const uint64_t first = base + to - (state & WORDS);  // seed: fast-place
-  if (own == p.chunks - 1 && mine && threadIdx.x < 32) publish(output(a, 0), 8ull * p.chunks + 4 * (base + to));
+  const bool last = own == p.chunks - 1 || (blockIdx.x == gridDim.x - 1 && lane == size - 1);
+  if (last && mine && threadIdx.x < 32) publish(output(a, 0), 8ull * p.chunks + 4 * (base + to));  // seed: part-length
   for (uint32_t i = warp_of(); i < size && begin + i < p.chunks; i += 8)
     copy_chunk<T, DIM>(a, begin + i, __shfl_sync(ALL, state, i), __shfl_sync(ALL, first, i));
   // Frees all slots at once: a fence takes as long as a copy.
@@ -129,7 +130,8 @@ template <class T, int DIM> FZ_DEV void copy_group(const Args& a, uint32_t group
 
 // The grid: for each group of chunks a block per chunk, which encodes it, and a block that copies
 // an earlier group; then blocks that copy the last groups. src/stages/fast/device.rs computes its
-// size. MEASURES: for two tries, of which the first one records the extremes of the array.
+// size, and src/stages/fast/division.rs divides it: the tag is the number of the first block of a part, and the
+// last block of a part copies. MEASURES: for two tries, of which the first one records the extremes of the array.
 template <class T, int DIM, Path PATH, bool MEASURES> FZ_DEV void encode(const Args& a, Shared& s) {
   if constexpr (MEASURES) {
     if (!quantizer::begin_try(a)) return;
@@ -140,8 +142,8 @@ template <class T, int DIM, Path PATH, bool MEASURES> FZ_DEV void encode(const A
     return;
   }
   const bool small = p.chunks <= SMALL_GROUPS;
-  const uint32_t size = small ? SMALL_GROUP : LARGE_GROUP, groups = (p.chunks + size - 1) / size, group = small ? blockIdx.x / (SMALL_GROUP + 1) : blockIdx.x / (LARGE_GROUP + 1), number = blockIdx.x - group;
-  const uint32_t lag = min(groups, LAG / size), at = group < groups ? group : blockIdx.x - groups * size;
+  const uint32_t size = small ? SMALL_GROUP : LARGE_GROUP, groups = (p.chunks + size - 1) / size, block = (MEASURES ? 0 : a.tag) + blockIdx.x, group = small ? block / (SMALL_GROUP + 1) : block / (LARGE_GROUP + 1), number = block - group;
+  const uint32_t lag = min(groups, LAG / size), at = group < groups ? group : block - groups * size;
   if (group >= groups || number - group * size == size) {
     if (!warp_cancelled(a) && at >= lag) copy_group<T, DIM>(a, at - lag, size);
   } else if (number < p.chunks) encode_chunk<T, DIM, PATH, MEASURES>(a, number, s);

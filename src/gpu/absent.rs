@@ -18,6 +18,10 @@ pub(super) fn pinned(_: u64) -> Result<bool> {
     Ok(false)
 }
 
+pub(crate) fn mapped(_: &[u8]) -> Result<bool> {
+    Ok(false)
+}
+
 pub(super) fn context_of(_: Handle) -> Result<Option<Handle>> {
     Ok(None)
 }
@@ -62,7 +66,7 @@ absent! {
     destroy_event(Handle) -> ();
     record(Handle, Handle) -> Result<()>;
     wait(Handle) -> Result<()>;
-    elapsed(Handle, Handle) -> Result<f32>;
+    follow(Handle, Handle) -> Result<()>;
     load(&'static [u8]) -> Result<Handle>;
     function(Handle, &CStr) -> Result<Handle>;
     made_for(Handle) -> Result<c_int>;
@@ -73,8 +77,4 @@ absent! {
     free_host(*mut u8) -> ();
     copy(Handle, Handle, u64, Handle) -> Result<()>;
     clear(Handle, u64, Handle) -> Result<()>;
-    begin_capture(Handle) -> Result<()>;
-    end_capture(Handle) -> Result<Handle>;
-    launch_graph(Handle, Handle) -> Result<()>;
-    destroy_graph(Handle) -> ();
 }

@@ -145,6 +145,27 @@ impl Pinned {
         unsafe { std::slice::from_raw_parts(self.address, self.bytes) }
     }
 
+    /// Copies a word of a device to word `i`, as an operation of the stream. Nothing else may use word `i` until the
+    /// stream has passed it.
+    pub(crate) fn receive(&mut self, i: usize, from: u64, stream: Stream) -> Result<()> {
+        let to = self.word_at(i)?.cast();
+        // SAFETY: eight bytes of the allocation, which is freed after the blocking call, and that waits for the stream.
+        unsafe { self.driver.download(std::slice::from_raw_parts_mut(to, 8), from as Handle, stream.0) }
+    }
+
+    /// Word `i`. The stream has passed its copy.
+    pub(crate) fn word(&self, i: usize) -> Result<u64> {
+        // SAFETY: inside the allocation, which was zeroed; no device writes this word any more.
+        Ok(unsafe { self.word_at(i)?.read_volatile() })
+    }
+
+    /// The address of word `i`. The allocation is aligned to pages.
+    fn word_at(&self, i: usize) -> Result<*mut u64> {
+        let inside = (i + 1) * 8 <= self.bytes;
+        let at = self.address.cast::<u64>().wrapping_add(i);
+        if inside { Ok(at) } else { Err(Error::Internal("a word leaves its memory")) }
+    }
+
     /// The same, to be changed. No device may read or write meanwhile.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: allocated, initialized, owned, borrowed alone.

@@ -10,6 +10,7 @@ pub(crate) mod abi;
 #[cfg(not(feature = "cuda"))]
 mod absent;
 mod context;
+mod copy_stream;
 #[cfg(feature = "cuda")]
 mod driver;
 mod functions;
@@ -23,12 +24,13 @@ mod stream;
 mod view;
 
 pub(crate) use context::Context;
+pub(crate) use copy_stream::CopyStream;
 pub(crate) use functions::{LaunchAttrs, batched, function};
 pub(crate) use memory::{DeviceMemory, Pinned, download, upload};
 pub(crate) use pinned_staging::PinnedStaging;
-pub(crate) use pointer::home;
-pub(crate) use stream::OwnStream;
+pub(crate) use pointer::{home, mapped};
 pub use stream::Stream;
+pub(crate) use stream::{Event, OwnStream};
 pub(crate) use view::ViewArgs;
 
 use crate::base::error::Result;

@@ -26,7 +26,7 @@ impl PinnedStaging {
     fn new(context: &Context) -> Result<PinnedStaging> {
         let driver = context.driver();
         let halves = [Pinned::new(context, HALF as u64)?, Pinned::new(context, HALF as u64)?];
-        Ok(PinnedStaging { driver, halves, passed: [Event::new(driver)?, Event::new(driver)?] })
+        Ok(PinnedStaging { driver, halves, passed: [Event::new(context)?, Event::new(context)?] })
     }
 
     /// The pinned_staging that is kept, or a new one; `None` where a plain copy is as good.
@@ -58,13 +58,13 @@ impl PinnedStaging {
         };
         for (k, piece) in src.chunks(HALF).enumerate() {
             if k >= 2 {
-                pinned_staging.driver.wait(pinned_staging.passed[k % 2].handle)?;
+                pinned_staging.passed[k % 2].wait()?;
             }
             let half = &mut pinned_staging.halves[k % 2].bytes_mut()[..piece.len()];
             threads.copy(piece, half);
             // SAFETY: the half is not touched again before its event has passed, or the stream.
             unsafe { pinned_staging.driver.upload(to as Handle + k * HALF, half, stream.0)? };
-            pinned_staging.driver.record(pinned_staging.passed[k % 2].handle, stream.0)?;
+            pinned_staging.passed[k % 2].record(stream)?;
         }
         stream.synchronize(context)
     }
@@ -90,10 +90,10 @@ impl PinnedStaging {
                 // SAFETY: the previous contents were copied out one round ago; the half is not touched before
                 // its event has completed.
                 unsafe { pinned_staging.driver.download(half, from as Handle + k * HALF, stream.0)? };
-                pinned_staging.driver.record(pinned_staging.passed[k % 2].handle, stream.0)?;
+                pinned_staging.passed[k % 2].record(stream)?;
             }
             if k > 0 {
-                pinned_staging.driver.wait(pinned_staging.passed[(k - 1) % 2].handle)?;
+                pinned_staging.passed[(k - 1) % 2].wait()?;
                 let r = range(k - 1, dst.len());
                 let n = r.len();
                 threads.copy(&pinned_staging.halves[(k - 1) % 2].bytes()[..n], &mut dst[r]);

@@ -11,7 +11,8 @@ use super::driver::{Code, Handle, SUCCESS, library};
 use crate::base::error::{Error, Result};
 use cudarc::driver::sys::CUpointer_attribute::{
     self, CU_POINTER_ATTRIBUTE_CONTEXT as CONTEXT, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL as DEVICE_ORDINAL,
-    CU_POINTER_ATTRIBUTE_IS_MANAGED as IS_MANAGED, CU_POINTER_ATTRIBUTE_MEMORY_TYPE as MEMORY_TYPE,
+    CU_POINTER_ATTRIBUTE_DEVICE_POINTER as DEVICE_POINTER, CU_POINTER_ATTRIBUTE_IS_MANAGED as IS_MANAGED,
+    CU_POINTER_ATTRIBUTE_MEMORY_TYPE as MEMORY_TYPE,
 };
 use cudarc::driver::sys::{CUmemorytype, CUresult, cuPointerGetAttribute};
 use std::sync::OnceLock;
@@ -40,6 +41,19 @@ pub(crate) fn home(address: u64) -> Result<Home> {
 pub(super) fn pinned(address: u64) -> Result<bool> {
     // SAFETY: the attribute is an unsigned int.
     Ok(unsafe { attribute::<u32>(MEMORY_TYPE, address as Handle)? }.is_some_and(|kind| kind != 0))
+}
+
+/// True if kernels read this memory of the host at the addresses of the host, as they do if it is pinned.
+pub(crate) fn mapped(bytes: &[u8]) -> Result<bool> {
+    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return Ok(false) };
+    for byte in [first, last] {
+        let address = &raw const *byte as Handle;
+        // SAFETY: the attribute is an address.
+        if unsafe { attribute::<Handle>(DEVICE_POINTER, address)? } != Some(address) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The context that device memory belongs to; `None`: the driver has no record of the address.

@@ -51,14 +51,34 @@ impl Drop for OwnStream {
 }
 
 /// An event, destroyed on drop.
-pub(super) struct Event {
+pub(crate) struct Event {
     driver: &'static Driver,
-    pub(super) handle: Handle,
+    handle: Handle,
 }
 
 impl Event {
-    pub(super) fn new(driver: &'static Driver) -> Result<Event> {
+    pub(crate) fn new(context: &Context) -> Result<Event> {
+        let driver = context.driver();
         Ok(Event { driver, handle: driver.create_event()? })
+    }
+
+    /// It passes when all present operations of the stream have ended.
+    pub(crate) fn record(&self, stream: Stream) -> Result<()> {
+        self.driver.record(self.handle, stream.0)
+    }
+
+    /// Waits until it has passed.
+    pub(crate) fn wait(&self) -> Result<()> {
+        self.driver.wait(self.handle)
+    }
+}
+
+impl Stream {
+    /// Later operations of this stream begin when all present operations of `other` have ended.
+    pub(crate) fn follow(self, other: Stream, context: &Context) -> Result<()> {
+        let event = Event::new(context)?;
+        event.record(other)?;
+        context.driver().follow(self.0, event.handle)
     }
 }
 

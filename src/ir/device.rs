@@ -7,6 +7,7 @@
 #![allow(unreachable_pub)]
 
 use crate::base;
+use std::ops::Range;
 
 /// Bytes of a tile.
 pub const TILE: u32 = 16384;
@@ -33,7 +34,7 @@ pub(crate) struct KernelLaunch {
     pub grid: u64,
     /// Threads of a block.
     pub block: u32,
-    /// Tells launches of one function apart.
+    /// Tells launches of one function apart. For a part of a divided launch: the number of its first block.
     pub tag: u32,
 }
 
@@ -60,7 +61,34 @@ pub(crate) struct DeviceLaunch {
     pub early: &'static [usize],
     /// True if output 0 may be in the place of input 0: each thread writes only elements that it has read before.
     pub in_place: bool,
+    /// True if the functions read only a small sample of input 0.
+    pub sampled: bool,
+    /// How the one launch may be divided.
+    pub division: Option<&'static Division>,
 }
+
+/// How a launch over the whole array is divided into launches of consecutive blocks, so that copies of the array and
+/// of the container overlap with them. Blocks depend only on blocks with lower numbers. The functions must accept any
+/// bytes in place of a container.
+#[derive(Debug)]
+pub(crate) struct Division {
+    /// Encoders: the number of blocks, from the first one on, that read nothing behind the first `bytes` bytes of the array. When these
+    /// blocks have ended, the length of the stream is that of the finished part of it.
+    /// Decoders: the number of blocks after which the first `bytes` bytes of the array are complete.
+    pub blocks: fn(params: &[u8; PARAM_BYTES], bytes: u64) -> u64,
+    /// Bytes at the start of the stream that all blocks write or read.
+    pub table: fn(params: &[u8; PARAM_BYTES]) -> u64,
+    /// Decoders: the end of the bytes of the stream that these blocks read.
+    pub reads: fn(params: &[u8; PARAM_BYTES], stream: &[u8], blocks: Range<u64>) -> u64,
+}
+
+impl PartialEq for Division {
+    fn eq(&self, other: &Division) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Division {}
 
 /// The launches of a kernel if the array is coded with the base of the previous call: the first try measures the
 /// range in addition, and the second one codes the array again if required.
@@ -142,6 +170,16 @@ impl DeviceLaunch {
     /// For a kernel whose output may be in the place of its input.
     pub(crate) fn in_place(self) -> DeviceLaunch {
         DeviceLaunch { in_place: true, ..self }
+    }
+
+    /// With functions that read only a small sample of input 0.
+    pub(crate) fn sampled(self) -> DeviceLaunch {
+        DeviceLaunch { sampled: true, ..self }
+    }
+
+    /// With a division of its launch.
+    pub(crate) fn divided(self, division: &'static Division) -> DeviceLaunch {
+        DeviceLaunch { division: Some(division), ..self }
     }
 
     /// With launches of two tries.

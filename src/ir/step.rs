@@ -1,6 +1,6 @@
 //! Steps of a plan: kernels with their operands.
 
-use crate::ir::device::KernelLaunch;
+use crate::ir::device::{Division, KernelLaunch};
 use crate::ir::kernel::{Kernel, PARAM_BYTES, Role};
 use crate::ir::value::Val;
 
@@ -40,6 +40,10 @@ pub(crate) struct DeviceStep {
     pub batched: Option<Vec<KernelLaunch>>,
     /// The function in place of all others, if this is the only step of a decoder (`Plan::single`).
     pub single: Option<KernelLaunch>,
+    /// True if its functions read only a small sample of input 0.
+    pub sampled: bool,
+    /// How its launch may be divided.
+    pub division: Option<&'static Division>,
     /// Where its zeroed memory starts, among that of all steps.
     pub zeroed_at: u64,
     /// The same of the second try.

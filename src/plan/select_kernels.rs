@@ -40,7 +40,9 @@ pub(super) fn select_kernels(g: &mut Graph, steps: &mut Vec<Step>) -> Result<u64
     let twice = found.len() == 2 && found.iter().all(|launch| launch.tries.is_some());
     let mut zeroed = 0;
     for (step, found) in steps.iter_mut().zip(&found) {
-        let DeviceLaunch { launches, batched, single, zeroed: own, scratch, tries, .. } = found.clone();
+        let DeviceLaunch {
+            launches, batched, single, zeroed: own, scratch, tries, sampled, division, ..
+        } = found.clone();
         let scratch = (scratch > 0).then(|| {
             g.values.push(Value {
                 edge: EdgeType::fixed(DType::U8, scratch),
@@ -63,6 +65,8 @@ pub(super) fn select_kernels(g: &mut Graph, steps: &mut Vec<Step>) -> Result<u64
             batched,
             second_try,
             single,
+            sampled,
+            division,
             zeroed_at,
             second_zeroed_at,
             scratch,

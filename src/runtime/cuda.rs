@@ -7,6 +7,7 @@
 //! which has little work, writes its own.
 
 mod batch;
+mod parts;
 mod preload;
 mod single;
 
@@ -23,6 +24,7 @@ use crate::ir::value::{Place, Val};
 use crate::plan::{Direction, Plan};
 use batch::{NOT_BATCHED, ONE_BY_ONE};
 use std::cell::Cell;
+use std::ops::Range;
 
 /// Where the parts of a workspace lie.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +67,7 @@ impl WorkspaceLayout {
     }
 
     /// The tables, which calls only read.
-    pub(crate) fn tables(&self) -> std::ops::Range<u64> {
+    pub(crate) fn tables(&self) -> Range<u64> {
         self.image..self.arena
     }
 

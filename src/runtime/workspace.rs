@@ -57,6 +57,23 @@ pub(crate) struct GpuMemory {
     pub(crate) pinned_staging: Option<PinnedStaging>,
     /// The result of blocking calls.
     pub(crate) result: Option<Pinned>,
+    /// The lengths of the stream after each part of a divided launch.
+    pub(crate) lengths: Option<Pinned>,
+}
+
+impl GpuMemory {
+    /// With nothing but this block, which is for no plan yet.
+    pub(crate) fn new(block: DeviceMemory) -> GpuMemory {
+        GpuMemory {
+            block,
+            plan: 0,
+            array: None,
+            container: None,
+            pinned_staging: None,
+            result: None,
+            lengths: None,
+        }
+    }
 }
 
 /// The host memory of calls on the CPU.

@@ -74,6 +74,8 @@ table! {
     cuMemFree_v2(Handle);
     cuMemGetInfo_v2(*mut usize, *mut usize);
     cuMemAllocManaged(*mut Handle, usize, u32);
+    cuMemHostAlloc(*mut *mut c_void, usize, u32);
+    cuMemFreeHost(*mut c_void);
     cuMemcpyHtoD_v2(Handle, *const c_void, usize);
     cuMemcpyDtoH_v2(*mut c_void, Handle, usize);
     cuMemsetD8_v2(Handle, u8, usize);
@@ -136,6 +138,47 @@ impl Cuda {
             let f = std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const c_char) -> u64>(f);
             f(what.as_ptr())
         })
+    }
+}
+
+/// Pinned memory of the host.
+pub struct PinnedBytes {
+    at: *mut c_void,
+    bytes: usize,
+}
+
+impl PinnedBytes {
+    /// Filled with 0xee.
+    pub fn new(bytes: usize) -> PinnedBytes {
+        let mut at = std::ptr::null_mut();
+        assert_eq!(
+            unsafe { (cuda().cuMemHostAlloc)(&mut at, bytes, 0) },
+            0,
+            "{bytes} bytes of pinned memory"
+        );
+        unsafe { at.cast::<u8>().write_bytes(0xee, bytes) };
+        PinnedBytes { at, bytes }
+    }
+
+    pub fn of(bytes: &[u8]) -> PinnedBytes {
+        let mut pinned = PinnedBytes::new(bytes.len());
+        pinned.bytes().copy_from_slice(bytes);
+        pinned
+    }
+
+    pub fn bytes(&mut self) -> &mut [u8] {
+        unsafe { std::slice::from_raw_parts_mut(self.at.cast(), self.bytes) }
+    }
+
+    pub fn slice(&self, bytes: usize) -> DeviceSlice {
+        assert!(bytes <= self.bytes);
+        DeviceSlice { address: self.at as u64, bytes: bytes as u64 }
+    }
+}
+
+impl Drop for PinnedBytes {
+    fn drop(&mut self) {
+        unsafe { (cuda().cuMemFreeHost)(self.at) };
     }
 }
 

@@ -359,7 +359,7 @@ impl Batch<Decoder> {
             };
             enqueue(kept, self.plans(), tables, |memory, group, decoder, share| {
                 let gpu = decoder.gpu()?;
-                let run = memory.run(group, (&context, stream), &gpu.prepared, gpu.header_bytes(), share);
+                let run = memory.run(group, (&context, stream), &gpu.prepared, gpu.header, share);
                 let verify = decoder.options.checksum.into();
                 GpuDecoder::launch(&run, ContainerArgs { result: RESULT, verify, ..ContainerArgs::default() })
             })

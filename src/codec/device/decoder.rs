@@ -24,7 +24,7 @@ pub(in crate::codec) struct GpuDecoder {
     /// other programs write.
     reads_headers: bool,
     /// Bytes of the header of most containers, or 0 where headers have several lengths.
-    header: u64,
+    pub(super) header: u64,
 }
 
 impl GpuDecoder {
@@ -103,11 +103,6 @@ impl GpuDecoder {
         Err(Error::Unsupported { stage: "decompress_async", what: what.into() })
     }
 
-    /// Bytes of the header of most containers, or 0 where headers have several lengths.
-    pub(super) fn header_bytes(&self) -> u64 {
-        self.header
-    }
-
     /// Puts the launches of a run on its stream.
     pub(super) fn launch(run: &Run<'_>, args: ContainerArgs) -> Result<()> {
         let args = ContainerArgs { array_bytes: run.array.bytes, ..args };
@@ -162,13 +157,18 @@ impl GpuDecoder {
         context: &Context,
         ws: &mut Workspace,
         container: Memory<&[u8]>,
-        dst: Elements<&mut [u8]>,
+        mut dst: Elements<&mut [u8]>,
         checksum: bool,
     ) -> Result<Option<usize>> {
         if !self.reads_headers {
             return Ok(None);
         }
         self.prepared.ready(context, ws)?;
+        if let (Memory::Host(container), Elements::Packed(Memory::Host(dst))) = (&container, &mut dst) {
+            if let Some(divided) = self.divided((container, dst))? {
+                return self.restore_overlapped(context, ws, &divided, (container, dst), checksum);
+            }
+        }
         let stream = OwnStream::new(context)?;
         let s = stream.borrow();
         let memory = prepared::memory_mut(&mut ws.gpu)?;

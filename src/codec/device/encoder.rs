@@ -168,10 +168,15 @@ impl GpuEncoder {
 
     /// Puts the launches of a run on its stream.
     pub(super) fn launch(&self, run: &Run<'_>, result: u64, checksum: bool) -> Result<()> {
-        let (own, stored_row) = self.forms.rows_of(checksum);
-        let bytes = run.array.bytes;
         run.admit()?;
         run.run()?;
+        self.seal(run, result, checksum)
+    }
+
+    /// Puts the end of a run on its stream.
+    pub(super) fn seal(&self, run: &Run<'_>, result: u64, checksum: bool) -> Result<()> {
+        let (own, stored_row) = self.forms.rows_of(checksum);
+        let bytes = run.array.bytes;
         run.seal(&ContainerArgs {
             result,
             stored_limit: self.forms.stored(checksum).map_or(u64::MAX, |t| t.header_bound() + bytes),
@@ -189,11 +194,16 @@ impl GpuEncoder {
         context: &Context,
         ws: &mut Workspace,
         src: Elements<&[u8]>,
-        dst: Memory<&mut [u8]>,
+        mut dst: Memory<&mut [u8]>,
         room: u64,
         checksum: bool,
     ) -> Result<usize> {
         self.prepared.ready(context, ws)?;
+        if let (Elements::Packed(Memory::Host(src)), Memory::Host(dst)) = (&src, &mut dst) {
+            if let Some(divided) = self.divided((src, dst), room, checksum)? {
+                return self.compress_overlapped(context, ws, &divided, (src, dst), checksum);
+            }
+        }
         let stream = OwnStream::new(context)?;
         let s = stream.borrow();
         let memory = prepared::memory_mut(&mut ws.gpu)?;

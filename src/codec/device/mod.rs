@@ -6,6 +6,7 @@ mod buffer;
 mod calls;
 mod decoder;
 mod encoder;
+mod overlap;
 mod part;
 mod prepared;
 mod view;

@@ -40,12 +40,11 @@ impl Prepared {
         // Calls of another plan may still use this memory: freeing it waits for them, and the writes below do
         // not. Copies of the caller's memory belong to blocking calls, which have ended.
         let kept = ws.gpu.take().filter(|m| m.block.belongs(context));
-        let (array, container, pinned_staging, result) = match kept {
-            Some(m) => (m.array, m.container, m.pinned_staging, m.result),
-            None => (None, None, None, None),
-        };
         let block = DeviceMemory::new(context, self.bytes())?;
-        ws.gpu = Some(GpuMemory { block, plan: 0, array, container, pinned_staging, result });
+        ws.gpu = Some(match kept {
+            Some(memory) => GpuMemory { block, plan: 0, ..memory },
+            None => GpuMemory::new(block),
+        });
         let memory = memory_mut(&mut ws.gpu)?;
         memory.block.upload(context, 0, &vec![0; self.layout.image as usize])?;
         memory.block.upload(context, self.layout.image, &self.tables.bytes)?;

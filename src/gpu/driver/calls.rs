@@ -56,6 +56,12 @@ impl Driver {
         self.check(unsafe { call!(self.table, cuEventSynchronize(event as _)) })
     }
 
+    /// Later operations of a stream wait until an event has passed.
+    pub(in crate::gpu) fn follow(&self, stream: Handle, event: Handle) -> Result<()> {
+        // SAFETY: both are live.
+        self.check(unsafe { call!(self.table, cuStreamWaitEvent(stream as _, event as _, 0)) })
+    }
+
     // Device code.
 
     /// Loads a fat binary, for all contexts.

@@ -134,6 +134,7 @@ table! {
     cuStreamDestroy_v2;
     cuStreamSynchronize;
     cuStreamGetCtx;
+    cuStreamWaitEvent;
     cuThreadExchangeStreamCaptureMode;
     cuLibraryLoadData;
     cuLibraryGetKernel;

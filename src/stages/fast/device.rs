@@ -1,5 +1,6 @@
 //! How the kernels run on a GPU.
 
+use super::division;
 use super::params::{
     CHUNK, FastParams, LAG, LARGE_GROUP, RING, SMALL_CHUNKS, SMALL_GROUP, SMALL_GROUPS, STATE_BYTES,
     SUM_BYTES,
@@ -41,7 +42,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         });
     }
     // A block for each chunk, and one for each group of chunks, which copies them to their place.
-    let group = u64::from(if chunks <= SMALL_GROUPS.into() { SMALL_GROUP } else { LARGE_GROUP });
+    let group = group(chunks);
     let groups = chunks.div_ceil(group);
     let [name, measuring] = match (p.value, p.ndim) {
         // Takes precedence over half2: units of fill values alone have codes of 0, which may be out of the reach of others.
@@ -56,7 +57,8 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     // `LookbackState` in kernels/fast/lookback.cuh.
     let sums: u64 = [6, 12, 18].iter().map(|bits| chunks.div_ceil(1 << bits)).sum();
     let slots = chunks.min(RING.into()) * u64::from(CHUNK) * u64::from(p.value);
-    Some(device_launch.with(SUM_BYTES * sums + STATE_BYTES * chunks, slots).with_tries(first, second))
+    let device_launch = device_launch.with(SUM_BYTES * sums + STATE_BYTES * chunks, slots);
+    Some(device_launch.with_tries(first, second).divided(&division::ENCODER))
 }
 
 pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
@@ -69,7 +71,13 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         return Some(if patch(&p) { one.batched("fast_decode_patch_f32_3d", 1, 256) } else { one });
     }
     // A warp restores a chunk; places of larger blocks would stay empty until the last of their warps has ended.
-    Some(DeviceLaunch::one(function(&p, functions!("fast_decode")), chunks.div_ceil(2), 64))
+    let blocks = chunks.div_ceil(division::DECODER_CHUNKS);
+    Some(DeviceLaunch::one(function(&p, functions!("fast_decode")), blocks, 64).divided(&division::DECODER))
+}
+
+/// Chunks of a group, which one block copies to their places.
+pub(super) fn group(chunks: u64) -> u64 {
+    u64::from(if chunks <= SMALL_GROUPS.into() { SMALL_GROUP } else { LARGE_GROUP })
 }
 
 /// True for arrays that kernels/fast/patch.cuh describes: a block codes both chunks.

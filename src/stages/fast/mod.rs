@@ -8,6 +8,7 @@ mod compare;
 mod config;
 mod decode;
 mod device;
+mod division;
 mod encode;
 mod entry;
 mod exact;

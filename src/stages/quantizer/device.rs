@@ -50,6 +50,7 @@ pub(super) fn bound(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let all = all.with(BOUND_COUNTS_BYTES, RANGE_BYTES * blocks);
     // A batch has a block for each of its arrays, which then waits for no other block.
     let batched = whole && bytes <= BATCHED;
+    let all = if measured { all } else { all.sampled() };
     let all = if previous { all.clone().with_tries(all, again) } else { all };
     Some(if batched { all.batched("quantizer_bound_whole", 1, in_batch) } else { all })
 }

@@ -314,10 +314,11 @@ API cuMemsetD8_v2(Address to, unsigned char value, size_t n) {
 
 namespace {
 // CUpointer_attribute. Returns false for an attribute that this driver does not support.
-bool attribute_of(const Block* block, int which, void* out) {
+bool attribute_of(const Block* block, Address a, int which, void* out) {
   switch (which) {
     case 1: *static_cast<Context**>(out) = block ? block->context : nullptr; return true;
     case 2: *static_cast<int*>(out) = !block ? 0 : block->on_device() ? 2 : 1; return true;  // CUmemorytype
+    case 3: *static_cast<Address*>(out) = block ? a : 0; return true;  // device pointer
     case 8: *static_cast<int*>(out) = block && block->kind == Kind::managed; return true;
     case 9: *static_cast<int*>(out) = block ? 0 : -2; return true;  // ordinal; -2 is CU_DEVICE_INVALID
     case 11: *static_cast<Address*>(out) = block ? block->start : 0; return true;
@@ -331,13 +332,13 @@ API cuPointerGetAttribute(void* out, int which, Address a) {
   Lock lock(driver());
   const Block* block = block_at(a);
   // A plain pointer of the host is no CUDA pointer.
-  return block && attribute_of(block, which, out) ? SUCCESS : INVALID_VALUE;
+  return block && attribute_of(block, a, which, out) ? SUCCESS : INVALID_VALUE;
 }
 // The plural takes a plain pointer of the host too, and answers with zeros.
 API cuPointerGetAttributes(unsigned n, const int* which, void** out, Address a) {
   CALLED;
   Lock lock(driver());
   const Block* block = block_at(a);
-  for (unsigned i = 0; i < n; i++) if (!attribute_of(block, which[i], out[i])) return INVALID_VALUE;
+  for (unsigned i = 0; i < n; i++) if (!attribute_of(block, a, which[i], out[i])) return INVALID_VALUE;
   return SUCCESS;
 }

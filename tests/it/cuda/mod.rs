@@ -19,6 +19,7 @@ mod gpus;
 mod graphs;
 mod lorenzo;
 mod mutants;
+mod overlap;
 mod patches;
 mod pointers;
 mod rel;

@@ -1,0 +1,293 @@
+//! Blocking calls of large arrays in pinned memory. The array is copied piece by piece, and the launch of the coder is
+//! divided: a part of it runs as soon as its piece of the array has arrived, or before its piece leaves. The container is
+//! copied meanwhile.
+
+use super::{DeviceSlice, GpuDecoder, GpuEncoder, prepared};
+use crate::base::error::{Error, Result, Status};
+use crate::format;
+use crate::gpu::abi::ContainerArgs;
+use crate::gpu::{Context, CopyStream, DeviceMemory, Event, OwnStream, Pinned, Stream, download, mapped};
+use crate::ir::device::Division;
+use crate::ir::step::Step;
+use crate::ir::value::{Place, Val};
+use crate::plan::{Direction, Plan};
+use crate::runtime::cuda::Span;
+use crate::runtime::workspace::{GpuMemory, Workspace};
+use std::ops::Range;
+
+/// Bytes of the smallest array that gains more than the additional operations cost.
+const LEAST: usize = 64 << 20;
+/// The most pieces of an array, and the bytes of the smallest piece.
+const PIECES: usize = 32;
+const PIECE: usize = 2 << 20;
+
+/// A plan whose last step codes the whole array in one launch, which can be divided.
+pub(super) struct Divided<'p> {
+    plan: &'p Plan,
+    step: &'p Step,
+    division: &'static Division,
+    /// Blocks of the launch.
+    grid: u64,
+    /// The one segment of the container.
+    segment: Val,
+    /// Where it starts in the container.
+    header: usize,
+}
+
+impl<'p> Divided<'p> {
+    /// `None`: the plan cannot be divided, or the memory does not suit. `header`: bytes of the header of a container; 0: unknown.
+    fn new(plan: &'p Plan, header: u64, array: &[u8], container: &[u8]) -> Result<Option<Divided<'p>>> {
+        let Some((step, first)) = plan.steps.split_last() else { return Ok(None) };
+        let (Some(division), [launch], [sink]) =
+            (step.device.division, &step.device.launches[..], &plan.bound.graph.sinks[..])
+        else {
+            return Ok(None);
+        };
+        let (from, to) = match plan.direction {
+            Direction::Encode => (Place::Array, Place::Segment(0)),
+            Direction::Decode => (Place::Segment(0), Place::Array),
+        };
+        let place = |v: Option<&Val>| v.map(|&v| plan.place(v));
+        let suits = place(step.ins.first()) == Some(from)
+            && place(step.outs.first()) == Some(to)
+            && step.device.second_try.is_empty()
+            && first.iter().all(|step| step.device.sampled)
+            && header > 0
+            && array.len() >= LEAST;
+        let (grid, segment, header) = (launch.grid, sink.value, header as usize);
+        let suits = suits && mapped(array)? && mapped(container)?;
+        Ok(suits.then_some(Divided { plan, step, division, grid, segment, header }))
+    }
+
+    /// Blocks of the first `end` bytes of an array of `bytes` bytes.
+    fn blocks(&self, end: usize, bytes: usize) -> u64 {
+        let blocks =
+            if end == bytes { self.grid } else { (self.division.blocks)(&self.step.params, end as u64) };
+        blocks.min(self.grid)
+    }
+
+    /// The end of the bytes of a container that decoders of these blocks read.
+    fn reads(&self, container: &[u8], blocks: Range<u64>) -> usize {
+        let segment = container.get(self.header..).unwrap_or_default();
+        let end = (self.division.reads)(&self.step.params, segment, blocks);
+        container.len().min(self.header.saturating_add(end as usize))
+    }
+
+    /// The end of the table of a container.
+    fn table(&self) -> usize {
+        self.header + (self.division.table)(&self.step.params) as usize
+    }
+}
+
+/// Bytes of a piece of an array.
+fn piece(bytes: usize) -> usize {
+    bytes.div_ceil(PIECES).next_multiple_of(1 << 16).max(PIECE)
+}
+
+/// The operations of a call: the stream of its kernels, and the copies of its operands on the device.
+struct Call<'c> {
+    context: &'c Context,
+    stream: Stream,
+    array: DeviceSlice,
+    container: DeviceSlice,
+    result: u64,
+    checksum: bool,
+}
+
+impl<'c> Call<'c> {
+    fn new(
+        context: &'c Context,
+        stream: Stream,
+        memory: &mut GpuMemory,
+        (array, container): (usize, usize),
+        checksum: bool,
+    ) -> Result<Call<'c>> {
+        let of = |kept: &mut Option<DeviceMemory>, bytes: usize| {
+            let address = prepared::staging(context, kept, bytes as u64)?.address();
+            Ok::<_, Error>(DeviceSlice { address, bytes: bytes as u64 })
+        };
+        let (array, container) = (of(&mut memory.array, array)?, of(&mut memory.container, container)?);
+        let result = prepared::result(context, &mut memory.result)?.address();
+        Ok(Call { context, stream, array, container, result, checksum })
+    }
+}
+
+/// The bytes of a container that are at the destination before its end is written.
+struct Sent {
+    range: Range<usize>,
+    /// The length of the container, unless the array is stored in its place.
+    own: usize,
+}
+
+impl GpuEncoder {
+    /// The division of a compression from host memory to host memory, which must have `room` for every container: a call that fails
+    /// must not have written there.
+    pub(super) fn divided(
+        &self,
+        (src, dst): (&[u8], &[u8]),
+        room: u64,
+        checksum: bool,
+    ) -> Result<Option<Divided<'_>>> {
+        if (dst.len() as u64) < room {
+            return Ok(None);
+        }
+        Divided::new(&self.prepared.plan, self.header_bytes(checksum), src, dst)
+    }
+
+    /// As [`GpuEncoder::compress`].
+    pub(super) fn compress_overlapped(
+        &self,
+        context: &Context,
+        ws: &mut Workspace,
+        divided: &Divided<'_>,
+        (src, dst): (&[u8], &mut [u8]),
+        checksum: bool,
+    ) -> Result<usize> {
+        let stream = OwnStream::new(context)?;
+        let s = stream.borrow();
+        let memory = prepared::memory_mut(&mut ws.gpu)?;
+        let call = Call::new(context, s, memory, (src.len(), dst.len()), checksum)?;
+        let sent = self.put_parts(&call, memory, divided, (src, dst)).inspect_err(|_| {
+            // As in `enqueue`.
+            ws.gpu = None;
+        })?;
+        s.synchronize(context)?;
+        let bytes = prepared::outcome(ws)?.of(divided.plan, dst.len() as u64)? as usize;
+        let missing =
+            if sent.own == bytes { [0..sent.range.start, sent.range.end..bytes] } else { [0..bytes, 0..0] };
+        for range in missing {
+            let from = call.container.address + range.start as u64;
+            let to = dst.get_mut(range).ok_or(Error::Internal("a container is longer than its room"))?;
+            download(context, to, from, s)?;
+        }
+        Ok(bytes)
+    }
+
+    /// Puts a compression on the streams, and copies the words of the segment as soon as they are final.
+    fn put_parts(
+        &self,
+        call: &Call<'_>,
+        memory: &mut GpuMemory,
+        divided: &Divided<'_>,
+        (src, dst): (&[u8], &mut [u8]),
+    ) -> Result<Sent> {
+        let &Call { context, stream, array, container, result, checksum } = call;
+        let GpuMemory { block, lengths, .. } = memory;
+        let lengths = match lengths {
+            Some(pinned) => pinned,
+            none => none.insert(Pinned::new(context, 8 * PIECES as u64)?),
+        };
+        let run = |array| {
+            let spans = (array, container.span());
+            self.prepared.run(context, block, stream, spans, divided.header as u64)
+        };
+        // The sample is taken from the array of the caller.
+        run(Span { address: src.as_ptr() as u64, bytes: src.len() as u64 }).run_first()?;
+        let run = run(array.span());
+        let copies_in = CopyStream::new(context)?;
+        let (mut first, mut passed) = (0, vec![]);
+        for (k, piece) in src.chunks(piece(src.len())).enumerate() {
+            let at = piece.as_ptr() as usize - src.as_ptr() as usize;
+            copies_in.upload(array.address + at as u64, piece)?;
+            stream.follow(copies_in.borrow(), context)?;
+            let blocks = first..divided.blocks(at + piece.len(), src.len()).max(first);
+            first = blocks.end;
+            run.run_part(blocks)?;
+            lengths.receive(k, run.length_at(divided.segment), stream)?;
+            let event = Event::new(context)?;
+            event.record(stream)?;
+            passed.push(event);
+        }
+        self.seal(&run, result, checksum)?;
+        let copies_out = CopyStream::new(context)?;
+        // A stored array is not longer than the array and its header. Behind it, the destination remains as it was.
+        let (mut at, mut own) = (divided.table().min(src.len()), 0);
+        let mut rest = dst.get_mut(at..src.len()).ok_or(Error::Internal("a container has no room"))?;
+        let start = at;
+        for (k, event) in passed.iter().enumerate() {
+            event.wait()?;
+            own = divided.header + lengths.word(k)? as usize;
+            let (piece, behind) = rest.split_at_mut(own.saturating_sub(at).min(rest.len()));
+            let bytes = piece.len();
+            copies_out.download(piece, container.address + at as u64)?;
+            (at, rest) = (at + bytes, behind);
+        }
+        Ok(Sent { range: start..at, own })
+    }
+}
+
+impl GpuDecoder {
+    /// The division of a decompression from host memory to host memory.
+    pub(super) fn divided(&self, (container, dst): (&[u8], &[u8])) -> Result<Option<Divided<'_>>> {
+        let plan = &self.prepared.plan;
+        let Some(divided) = Divided::new(plan, self.header, dst, container)? else { return Ok(None) };
+        let Ok(header) = format::read(container) else { return Ok(None) };
+        let own = header.bound.pipeline == plan.bound.pipeline
+            && header.bound.array == plan.bound.array
+            && matches!(&header.segments[..], [segment] if segment.start == divided.header);
+        Ok(own.then_some(divided))
+    }
+
+    /// As [`GpuDecoder::decompress_there`].
+    pub(super) fn restore_overlapped(
+        &self,
+        context: &Context,
+        ws: &mut Workspace,
+        divided: &Divided<'_>,
+        (container, dst): (&[u8], &mut [u8]),
+        checksum: bool,
+    ) -> Result<Option<usize>> {
+        let bytes = dst.len();
+        let stream = OwnStream::new(context)?;
+        let s = stream.borrow();
+        let memory = prepared::memory_mut(&mut ws.gpu)?;
+        let call = Call::new(context, s, memory, (bytes, container.len()), checksum)?;
+        self.put_parts(&call, memory, divided, (container, dst))?;
+        s.synchronize(context)?;
+        let restored = prepared::outcome(ws)?.status == Status::Ok as i32;
+        Ok(restored.then_some(bytes))
+    }
+
+    /// Puts a decompression on the streams, and waits for the copies.
+    fn put_parts(
+        &self,
+        call: &Call<'_>,
+        memory: &GpuMemory,
+        divided: &Divided<'_>,
+        (container, dst): (&[u8], &mut [u8]),
+    ) -> Result<()> {
+        let &Call { context, stream, array, result, checksum, .. } = call;
+        let spans = (array.span(), call.container.span());
+        let run = self.prepared.run(context, &memory.block, stream, spans, self.header);
+        let bytes = dst.len();
+        let args = ContainerArgs {
+            result,
+            verify: checksum.into(),
+            whole: 1,
+            array_bytes: bytes as u64,
+            ..ContainerArgs::default()
+        };
+        let (copies_in, copies_out) = (CopyStream::new(context)?, CopyStream::new(context)?);
+        let (mut at, mut first, mut there) = (0, 0, 0);
+        for piece in dst.chunks_mut(piece(bytes)) {
+            let from = array.address + at as u64;
+            at += piece.len();
+            let blocks = first..divided.blocks(at, bytes).max(first);
+            let needed = if at == bytes {
+                container.len()
+            } else {
+                divided.reads(container, blocks.clone()).max(there)
+            };
+            copies_in.upload(call.container.address + there as u64, &container[there..needed])?;
+            stream.follow(copies_in.borrow(), context)?;
+            if there == 0 {
+                run.open(&args)?;
+            }
+            (first, there) = (blocks.end, needed);
+            run.run_part(blocks)?;
+            copies_out.borrow().follow(stream, context)?;
+            copies_out.download(piece, from)?;
+        }
+        run.seal(&args)
+    }
+}
