@@ -196,7 +196,7 @@ impl<T: Lane, C: DifferenceCode, const ZIGZAG: bool, const WIDE: bool> Work for 
     #[inline(always)]
     fn run(self) {
         let Row { coder, rows, run, bytes, found, .. } = self;
-        coder.multiples(rows, run, &mut found.exact);
+        coder.multiples::<WIDE>(rows, run, &mut found.exact);
         if coder.centered {
             coder.center(rows, run);
             found.means.push(rows.mean);
@@ -228,7 +228,7 @@ impl<T: Lane> Coder<'_, T> {
 
     /// Values beyond the end of the array count as zero.
     #[inline(always)]
-    fn multiples(&self, rows: &mut Rows<T>, run: RowPart, exact: &mut Entries<T>) {
+    fn multiples<const WIDE: bool>(&self, rows: &mut Rows<T>, run: RowPart, exact: &mut Entries<T>) {
         let w = size_of::<T>();
         let Rows { x: copy, q, .. } = rows;
         let bytes = self.src.get(run.start * w..(run.start + run.len) * w);
@@ -247,7 +247,7 @@ impl<T: Lane> Coder<'_, T> {
         let q = &mut q[..x.len()];
         // A copy is not aliased by `q`.
         let quantize = self.quantize;
-        if !quantize.run(x, q) {
+        if !quantize.run::<WIDE>(x, q) {
             self.repair(x, q, run, exact);
         }
     }
