@@ -241,6 +241,7 @@ impl<T: Lane> Restorer<'_, T> {
     #[inline(always)]
     fn load<C: DifferenceCode, const ZIGZAG: bool>(&self, row: &mut [T], run: RowPart) {
         let w = size_of::<C>();
+        run.prefetch(self.codes, w);
         let codes = self.codes.get(run.start * w..(run.start + run.len) * w).unwrap_or_default();
         let (there, missing) = row.split_at_mut(codes.len() / w);
         for (d, code) in there.iter_mut().zip(codes.chunks_exact(w)) {

@@ -231,6 +231,7 @@ impl<T: Lane> Coder<'_, T> {
     fn multiples<const WIDE: bool>(&self, rows: &mut Rows<T>, run: RowPart, exact: &mut Entries<T>) {
         let w = size_of::<T>();
         let Rows { x: copy, q, .. } = rows;
+        run.prefetch(self.src, w);
         let bytes = self.src.get(run.start * w..(run.start + run.len) * w);
         let x = match bytes.and_then(|bytes| bytemuck::try_cast_slice(bytes).ok()) {
             Some(values) => values,
