@@ -89,8 +89,6 @@ fn run<T: Lane, C: DifferenceCode, const ZIGZAG: bool>(
     let outliers = lists.len;
     lists.push(&exact)?;
     let Lists { errors, indices, len } = lists;
-    errors[len * w..].fill(0);
-    indices[len * 4..].fill(0);
     let made = LorenzoQuantMetadata {
         bound: bound.bound,
         exact: exact.len() as u64,
@@ -102,8 +100,11 @@ fn run<T: Lane, C: DifferenceCode, const ZIGZAG: bool>(
     let made = bytemuck::bytes_of(&made);
     metadata.get_mut(..made.len()).ok_or(Fault::BadLaunch)?.copy_from_slice(made);
     let whole = |switch: u32| if p.switches & switch != 0 { room } else { len };
-    call.publish(2, (whole(WHOLE_ERRORS) * w) as u64)?;
-    call.publish(3, (whole(WHOLE_INDICES) * 4) as u64)
+    let (errors_end, indices_end) = (whole(WHOLE_ERRORS) * w, whole(WHOLE_INDICES) * 4);
+    errors[len * w..errors_end].fill(0);
+    indices[len * 4..indices_end].fill(0);
+    call.publish(2, errors_end as u64)?;
+    call.publish(3, indices_end as u64)
 }
 
 /// Moves a list behind another one; without a copy where that is empty.
