@@ -97,14 +97,13 @@ fn run<T: Lane, C: DifferenceCode, const ZIGZAG: bool>(
         outliers: outliers as u32,
         pad: 0,
     };
-    let made = bytemuck::bytes_of(&made);
-    metadata.get_mut(..made.len()).ok_or(Fault::BadLaunch)?.copy_from_slice(made);
+    let place = metadata.get_mut(..size_of_val(&made)).ok_or(Fault::BadLaunch)?;
+    place.copy_from_slice(bytemuck::bytes_of(&made));
     let whole = |switch: u32| if p.switches & switch != 0 { room } else { len };
-    let (errors_end, indices_end) = (whole(WHOLE_ERRORS) * w, whole(WHOLE_INDICES) * 4);
-    errors[len * w..errors_end].fill(0);
-    indices[len * 4..indices_end].fill(0);
-    call.publish(2, errors_end as u64)?;
-    call.publish(3, indices_end as u64)
+    let ends = [whole(WHOLE_ERRORS) * w, whole(WHOLE_INDICES) * 4];
+    errors[len * w..ends[0]].fill(0);
+    indices[len * 4..ends[1]].fill(0);
+    (2..4).zip(ends).try_for_each(|(k, end)| call.publish(k, end as u64))
 }
 
 /// Moves a list behind another one; without a copy where that is empty.
