@@ -47,6 +47,7 @@ TABLES = {
                          {"machine": "{machine}", **PROGRAM, "dims": "{dims}", "threads": "{threads}"}, None, {**LIST, "ratio": "ratio"}),
     "cpu-bounds": Table("cpu", {"mode": ("rel", "lossless")},
                         {"preset": "{preset}", "field": "{field}", "error bound": BOUND["error bound"], "threads": "{threads}"}, None, {**LIST, "ratio": "ratio"}),
+    "cpu-peers": Table("cpu_peers", {}, {"compressor": "{compressor}", "field": "{field}, {dims}", "error bound": "{bound}", "ratio": "{ratio}"}, "threads", SPEEDS),
     "hdf5-speed": Table("hdf5", {}, {"field": "{field}, {shape}", "filter": "{filter}", "preset": "{preset}"}, None,
                         {"ratio": "ratio", "write, MB/s": "write_mb_per_s", "read, MB/s": "read_mb_per_s", "largest error, in bounds": "largest_error_in_bounds"}),
     "ratios": Table("ratios", {}, {"field": "{field}, {dtype}, {dims}", "error bound": BOUND["error bound"]}, "compressor", ("ratio",)),

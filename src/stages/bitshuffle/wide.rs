@@ -47,10 +47,10 @@ pub(super) fn transforms() -> Option<[[Transform; 4]; 2]> {
 #[target_feature(enable = "avx2")]
 #[allow(unused_unsafe)] // Until 1.87 some of the operations were not safe inside a function with the feature.
 unsafe fn encode<const W: usize>(src: &[u8], dst: &mut [u8]) {
-    let plane = src.len() / (8 * W);
+    let (plane, dst) = (src.len() / (8 * W), &mut dst[..src.len()]);
     dst.fill(0);
     for (g, group) in src.chunks_exact(GROUP * W).enumerate() {
-        // SAFETY: the machine has AVX2; `group` has `W` registers.
+        // SAFETY: the machine has AVX2; `group` has `W` registers; `dst` has 8 `W` planes with a word for each group.
         unsafe {
             let mut all = [_mm256_setzero_si256(); W];
             for (i, v) in all.iter_mut().enumerate() {
@@ -60,7 +60,7 @@ unsafe fn encode<const W: usize>(src: &[u8], dst: &mut [u8]) {
                 let Some(mut bytes) = bytes_of(&all, k) else { continue };
                 for p in (8 * (W - 1 - k)..).take(8) {
                     let word = _mm256_movemask_epi8(bytes);
-                    dst[p * plane + 4 * g..][..4].copy_from_slice(&word.to_le_bytes());
+                    dst.as_mut_ptr().add(p * plane + 4 * g).cast::<[u8; 4]>().write(word.to_le_bytes());
                     bytes = _mm256_add_epi8(bytes, bytes);
                 }
             }

@@ -196,20 +196,17 @@ impl<T: Lane> Work for Finish<'_, '_, T> {
         let grid = restorer.grid;
         for (k, row) in block.rows.clone().enumerate() {
             for x in (0..block.width).step_by(LANES) {
-                let mut v = [[T::ZERO; LANES]; DEPTH];
-                for (plane, v) in v.iter_mut().enumerate() {
-                    v.copy_from_slice(&sums[restorer.place(plane, k) + x..][..LANES]);
-                }
-                for distance in [1, 2, 4] {
-                    for plane in (distance..DEPTH).rev() {
-                        let below = v[plane - distance];
-                        for (v, b) in v[plane].iter_mut().zip(below) {
-                            *v = v.add(b);
-                        }
-                    }
-                }
+                let v = restorer.sum_along_z(sums, k, x);
                 let (at, n) = (row * grid.nx + block.x + x, LANES.min(block.width - x));
-                for (plane, v) in planes.iter_mut().zip(&v).take(block.planes) {
+                if (n, block.planes) == (LANES, DEPTH) {
+                    for plane in 0..DEPTH {
+                        restorer.store_lanes(v[plane], planes[plane], at);
+                    }
+                    continue;
+                }
+                // A copy: with a slice of unknown length, `v` would be in memory for whole tiles too.
+                let part = v;
+                for (plane, v) in planes.iter_mut().zip(&part).take(block.planes) {
                     restorer.store(&v[..n], plane, at);
                 }
             }
@@ -241,6 +238,7 @@ impl<T: Lane> Restorer<'_, T> {
     #[inline(always)]
     fn load<C: DifferenceCode, const ZIGZAG: bool>(&self, row: &mut [T], run: RowPart) {
         let w = size_of::<C>();
+        run.prefetch(self.codes, w);
         let codes = self.codes.get(run.start * w..(run.start + run.len) * w).unwrap_or_default();
         let (there, missing) = row.split_at_mut(codes.len() / w);
         for (d, code) in there.iter_mut().zip(codes.chunks_exact(w)) {
@@ -259,6 +257,41 @@ impl<T: Lane> Restorer<'_, T> {
         for (out, &v) in out.chunks_exact_mut(w).zip(row) {
             out.copy_from_slice(bytemuck::bytes_of(&v.mul(step).canonical()));
         }
+    }
+
+    /// The same for a row of a tile.
+    #[inline(always)]
+    fn store_lanes(&self, sums: [T; LANES], plane: &mut [u8], at: usize) {
+        let w = size_of::<T>();
+        match plane.get_mut(at * w..(at + LANES) * w) {
+            Some(out) => {
+                let mut values = [T::ZERO; LANES];
+                values.iter_mut().zip(sums).for_each(|(value, sum)| *value = sum.mul(self.step).canonical());
+                out.copy_from_slice(bytemuck::cast_slice(&values));
+            }
+            None => {
+                let part = sums;
+                self.store(&part, plane, at);
+            }
+        }
+    }
+
+    /// The values of eight columns, from one row of each plane of the block, summed along z.
+    #[inline(always)]
+    fn sum_along_z(&self, sums: &[T], row: usize, x: usize) -> [[T; LANES]; DEPTH] {
+        let mut v = [[T::ZERO; LANES]; DEPTH];
+        for (plane, v) in v.iter_mut().enumerate() {
+            v.copy_from_slice(&sums[self.place(plane, row) + x..][..LANES]);
+        }
+        for distance in [1, 2, 4] {
+            for plane in (distance..DEPTH).rev() {
+                let below = v[plane - distance];
+                for (v, b) in v[plane].iter_mut().zip(below) {
+                    *v = v.add(b);
+                }
+            }
+        }
+        v
     }
 
     /// Where a row of a plane starts in the block.

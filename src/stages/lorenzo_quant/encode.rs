@@ -89,8 +89,6 @@ fn run<T: Lane, C: DifferenceCode, const ZIGZAG: bool>(
     let outliers = lists.len;
     lists.push(&exact)?;
     let Lists { errors, indices, len } = lists;
-    errors[len * w..].fill(0);
-    indices[len * 4..].fill(0);
     let made = LorenzoQuantMetadata {
         bound: bound.bound,
         exact: exact.len() as u64,
@@ -99,11 +97,13 @@ fn run<T: Lane, C: DifferenceCode, const ZIGZAG: bool>(
         outliers: outliers as u32,
         pad: 0,
     };
-    let made = bytemuck::bytes_of(&made);
-    metadata.get_mut(..made.len()).ok_or(Fault::BadLaunch)?.copy_from_slice(made);
+    let place = metadata.get_mut(..size_of_val(&made)).ok_or(Fault::BadLaunch)?;
+    place.copy_from_slice(bytemuck::bytes_of(&made));
     let whole = |switch: u32| if p.switches & switch != 0 { room } else { len };
-    call.publish(2, (whole(WHOLE_ERRORS) * w) as u64)?;
-    call.publish(3, (whole(WHOLE_INDICES) * 4) as u64)
+    let ends = [whole(WHOLE_ERRORS) * w, whole(WHOLE_INDICES) * 4];
+    errors[len * w..ends[0]].fill(0);
+    indices[len * 4..ends[1]].fill(0);
+    (2..4).zip(ends).try_for_each(|(k, end)| call.publish(k, end as u64))
 }
 
 /// Moves a list behind another one; without a copy where that is empty.
@@ -196,7 +196,7 @@ impl<T: Lane, C: DifferenceCode, const ZIGZAG: bool, const WIDE: bool> Work for 
     #[inline(always)]
     fn run(self) {
         let Row { coder, rows, run, bytes, found, .. } = self;
-        coder.multiples(rows, run, &mut found.exact);
+        coder.multiples::<WIDE>(rows, run, &mut found.exact);
         if coder.centered {
             coder.center(rows, run);
             found.means.push(rows.mean);
@@ -228,9 +228,10 @@ impl<T: Lane> Coder<'_, T> {
 
     /// Values beyond the end of the array count as zero.
     #[inline(always)]
-    fn multiples(&self, rows: &mut Rows<T>, run: RowPart, exact: &mut Entries<T>) {
+    fn multiples<const WIDE: bool>(&self, rows: &mut Rows<T>, run: RowPart, exact: &mut Entries<T>) {
         let w = size_of::<T>();
         let Rows { x: copy, q, .. } = rows;
+        run.prefetch(self.src, w);
         let bytes = self.src.get(run.start * w..(run.start + run.len) * w);
         let x = match bytes.and_then(|bytes| bytemuck::try_cast_slice(bytes).ok()) {
             Some(values) => values,
@@ -247,7 +248,7 @@ impl<T: Lane> Coder<'_, T> {
         let q = &mut q[..x.len()];
         // A copy is not aliased by `q`.
         let quantize = self.quantize;
-        if !quantize.run(x, q) {
+        if !quantize.run::<WIDE>(x, q) {
             self.repair(x, q, run, exact);
         }
     }

@@ -1,6 +1,7 @@
 //! The array as rows of tiles, and its division among threads.
 
 use super::params::{self, LorenzoQuantParams};
+use crate::stages::wide::prefetch;
 use std::ops::Range;
 
 /// Planes of a tile at most, and its rows in three dimensions.
@@ -43,11 +44,23 @@ pub(super) struct RowPart {
     /// Its first element in the array.
     pub(super) start: usize,
     pub(super) len: usize,
+    /// The first element of the same part of the next plane, if the tile has one.
+    next: Option<usize>,
     /// Its first element in the rows of the unit.
     pub(super) at: usize,
     /// Its row and its plane in the tile.
     pub(super) row: usize,
     pub(super) plane: usize,
+}
+
+impl RowPart {
+    /// Requests the next plane of `bytes`, whose elements have this width.
+    #[inline(always)]
+    pub(super) fn prefetch(self, bytes: &[u8], width: usize) {
+        if let Some(next) = self.next {
+            prefetch(bytes.get(next * width..(next + self.len) * width).unwrap_or_default());
+        }
+    }
 }
 
 impl TileGrid {
@@ -118,8 +131,9 @@ impl TileGrid {
                     for row in top..bottom {
                         let start = ((z + plane) * self.ny + row) * self.nx + x;
                         let len = self.strip.min(self.nx - x).min(self.count.saturating_sub(start));
+                        let next = (plane + 1 < planes).then_some(start + self.nx * self.ny);
                         let at = (row - y) * self.nx + x;
-                        f(state, RowPart { start, len, at, row: row - top, plane });
+                        f(state, RowPart { start, len, next, at, row: row - top, plane });
                     }
                 }
                 let width = self.strip.min(self.nx - x);

@@ -42,6 +42,8 @@ pub(super) trait Lane: Pod + PartialOrd + Send + Sync {
     fn div(self, other: Self) -> Self;
     /// Rounded to an integer, half away from zero; an integer, an infinity, or a NaN is unchanged.
     fn round(self) -> Self;
+    /// The same with an instruction that cuts off the fraction, which only machines with wide registers have.
+    fn round_wide(self) -> Self;
     /// An integer of at most 16 bits.
     fn int16(self) -> i16;
     /// An integer of at most 32 bits.
@@ -71,7 +73,7 @@ pub(super) trait Lane: Pod + PartialOrd + Send + Sync {
 }
 
 macro_rules! lane {
-    ($T:ty, $U:ty, $whole:expr, $magic:expr, $nan:expr, $int32:expr $(; $own:item)*) => {
+    ($T:ty, $U:ty, $whole:expr, $below_half:expr, $magic:expr, $nan:expr, $int32:expr $(; $own:item)*) => {
         impl Lane for $T {
             const ZERO: Self = 0.0;
             const NAN: Self = <$T>::from_bits($nan);
@@ -109,8 +111,13 @@ macro_rules! lane {
                 const WHOLE: $T = $whole;
                 let a = self.abs();
                 let even = (a + WHOLE) - WHOLE;
-                let away = even + if a - even == 0.5 { 1.0 } else { 0.0 }; // seed: lorenzo-half-even
+                let away = even + if a - even == 0.5 { 1.0 } else { 0.0 };
                 if a < WHOLE { away.copysign(self) } else { self }
+            }
+            #[inline(always)]
+            fn round_wide(self) -> Self {
+                // With one half itself, the sum for the float before one half would be 1.
+                (self + <$T>::copysign($below_half, self)).trunc() // seed: lorenzo-half
             }
             #[inline(always)]
             fn int16(self) -> i16 {
@@ -126,7 +133,7 @@ macro_rules! lane {
         }
     };
 }
-lane!(f32, u32, 8_388_608.0, 12_582_912.0, 0x7fff_ffff, |x: f32| x as i32;
+lane!(f32, u32, 8_388_608.0, 0.499_999_97, 12_582_912.0, 0x7fff_ffff, |x: f32| x as i32;
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn scan_wide(row: &mut [f32; DEPTH]) {
@@ -137,7 +144,15 @@ fn scan_wide(row: &mut [f32; DEPTH]) {
 fn along_wide(row: &[f32; DEPTH], out: &mut [f32; DEPTH]) {
     wide::along(row, out);
 });
-lane!(f64, u64, 4_503_599_627_370_496.0, 6_755_399_441_055_744.0, 0x7fff_ffff_ffff_ffff, |x: f64| x as i32);
+lane!(
+    f64,
+    u64,
+    4_503_599_627_370_496.0,
+    0.499_999_999_999_999_94,
+    6_755_399_441_055_744.0,
+    0x7fff_ffff_ffff_ffff,
+    |x: f64| x as i32
+);
 
 /// A code of a difference.
 pub(super) trait DifferenceCode: Word {
@@ -170,19 +185,23 @@ mod tests {
 
     #[test]
     fn rounding_is_half_away_from_zero() {
+        fn agree(x: f64, [portable, wide, want]: [f64; 3]) {
+            for got in [portable, wide] {
+                let same = got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan());
+                assert!(same, "{x:?}: {got:?} for {want:?}");
+            }
+        }
         let mut x = 1u64;
         for i in 0..2_000_000u64 {
             x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let bits = (x >> 20) as u32;
             let half = (bits as f32 / 2.0) * if i % 2 == 0 { 1.0 } else { -1.0 };
             for f in [f32::from_bits(bits), half, half.next_up(), half.next_down()] {
-                let (got, want) = (Lane::round(f), f.round());
-                assert!(got == want || (got.is_nan() && want.is_nan()), "{f:?}: {got:?} for {want:?}");
+                agree(f.into(), [Lane::round(f), Lane::round_wide(f), f.round()].map(f64::from));
             }
             let half = ((x >> 11) as f64 / 2.0) * if i % 2 == 0 { 1.0 } else { -1.0 };
             for f in [f64::from_bits(x), half, half.next_up(), half.next_down()] {
-                let (got, want) = (Lane::round(f), f.round());
-                assert!(got == want || (got.is_nan() && want.is_nan()), "{f:?}: {got:?} for {want:?}");
+                agree(f, [Lane::round(f), Lane::round_wide(f), f.round()]);
             }
         }
     }

@@ -38,17 +38,23 @@ impl<T: Lane> LaneQuantize<T> {
     /// Computes `q`, the multiples of `x`, in a pass without branches; false if a multiple does not represent
     /// its value. Without strict, every value has a multiple, even a NaN.
     #[inline(always)]
-    pub(super) fn run(&self, x: &[T], q: &mut [T]) -> bool {
+    pub(super) fn run<const WIDE: bool>(&self, x: &[T], q: &mut [T]) -> bool {
         if !self.strict {
-            q.iter_mut().zip(x).for_each(|(q, &x)| *q = x.mul(self.inverse).round());
+            q.iter_mut().zip(x).for_each(|(q, &x)| *q = self.nearest::<WIDE>(x));
             return true;
         }
         let mut all = true;
         for (q, &x) in q.iter_mut().zip(x) {
-            *q = x.mul(self.inverse).round();
+            *q = self.nearest::<WIDE>(x);
             all &= self.near(x, *q);
         }
         all
+    }
+
+    #[inline(always)]
+    fn nearest<const WIDE: bool>(&self, x: T) -> T {
+        let x = x.mul(self.inverse);
+        if WIDE { x.round_wide() } else { x.round() }
     }
 
     /// True if `q` represents `x`, where it is the nearest multiple or, if that fails, the one on the other

@@ -113,7 +113,12 @@ impl Default for Scratch {
 
 #[inline(always)]
 fn ones(bitmap: &[u8]) -> usize {
-    (0..bitmap.len().div_ceil(8)).map(|i| u64::from_le_bytes(eight(bitmap, i)).count_ones() as usize).sum()
+    let mut n = 0;
+    // Not by `sum`: it would be a function of its own, without the features of the one around it.
+    for i in 0..bitmap.len().div_ceil(8) {
+        n += u64::from_le_bytes(eight(bitmap, i)).count_ones() as usize;
+    }
+    n
 }
 
 /// Level 0: a bit per word of `W` bytes that is not zero.
@@ -196,18 +201,20 @@ fn restore<const W: usize>(kept: &[u8], map: &[u8], out: &mut [u8]) -> Result<()
 /// Undoes [`Eights::mark_changes`] and [`keep_bytes`]: `marks` has a bit per byte of `map`.
 #[inline(always)]
 fn repeat_in<E: Eights>(repeats: &[u8], marks: &[u8], map: &mut [u8]) {
-    let (mut n, mut before) = (0, 0u8);
-    for (&mark, group) in marks.iter().zip(map.chunks_mut(8)) {
-        if mark == 0 {
-            put(group, [before; 8]);
+    let (mut n, mut before) = (0usize, 0u8);
+    for (marks, part) in marks.chunks(8).zip(map.chunks_mut(64)) {
+        if let (Some(part), [0, 0, 0, 0, 0, 0, 0, 0]) = (part.first_chunk_mut::<64>(), eight(marks, 0)) {
+            *part = [before; 64];
             continue;
         }
-        let rest = repeats.get(n..).unwrap_or_default();
-        let from = rest.first_chunk::<8>().copied().unwrap_or_else(|| eight(rest, 0));
-        put(group, E::repeat(before, from, mark));
-        n += mark.count_ones() as usize;
-        // From memory: the next group does not wait for this one.
-        before = repeats.get(n - 1).copied().unwrap_or(0);
+        for (&mark, group) in marks.iter().zip(part.chunks_mut(8)) {
+            let rest = repeats.get(n..).unwrap_or_default();
+            let from = rest.first_chunk::<8>().copied().unwrap_or_else(|| eight(rest, 0));
+            put(group, E::repeat(before, from, mark));
+            n += mark.count_ones() as usize;
+            // From memory: the next group does not wait for this one.
+            before = repeats.get(n.wrapping_sub(1)).copied().unwrap_or(0);
+        }
     }
 }
 
@@ -359,7 +366,7 @@ fn decode<E: Eights>(
         let marks = &next[..g.bytes[j + 1]];
         bits_below(marks, g.bytes[j])?;
         let from = cursor.checked_sub(ones(marks)).ok_or(Fault::Corrupt)?;
-        repeat_in::<E>(&rest[from..cursor], marks, &mut this[AT[j]..AT[j] + g.bytes[j]]);
+        repeat_in::<E>(&rest[from..], marks, &mut this[AT[j]..AT[j] + g.bytes[j]]);
         cursor = from;
     }
     let map = &maps[..g.bytes[0]];

@@ -7,6 +7,7 @@ use crate::base::error::Fault;
 use crate::base::tile::TILE;
 use crate::ir::kernel::HostCall;
 use crate::ir::tile_stream::{Relay, TileSource};
+use crate::stages::wide::prefetch;
 
 /// Bytes before the table.
 const HEADER: usize = params::STREAM_HEADER_BYTES as usize;
@@ -133,6 +134,9 @@ pub(in crate::stages) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
             let i = k * per_tile + j;
             let (&from, &to) = starts.get(i).zip(starts.get(i + 1)).ok_or(Fault::BadLaunch)?;
             let payload = payloads.get(from as usize..to as usize).ok_or(Fault::Corrupt)?;
+            // A payload is read from its end.
+            let next = starts.get(i + 2).and_then(|&end| payloads.get(to as usize..end as usize));
+            prefetch(next.unwrap_or_default());
             if entry(table, i)? & RAW == 0 {
                 decode_coded(form, payload, chunk, scratch)?;
             } else if payload.len() == chunk.len() {
