@@ -82,7 +82,7 @@ part_rust() {
   if rust_tool clippy clippy; then step clippy lints; fi
   step "test programs, libraries, and command line" programs
   step "tests on the CPU" rust_tests
-  step "examples of the documentation" cargo test --quiet --locked --workspace --features "$features" --doc
+  step "examples of the documentation" env "$tests_rustc" cargo test --quiet --locked --workspace --features "$features" --doc
   RUSTDOCFLAGS="-D warnings" step documentation cargo doc --quiet --locked --no-deps --workspace --features "$features"
 }
 
@@ -105,12 +105,14 @@ lints() { cargo clippy --quiet --locked --workspace --features "$features" --all
 # Test programs, both C libraries, the plugin, and the command line in one build. With one profile and one set of features cargo
 # compiles the library once for all of them. The profile is optimized and has the checks of a debug build.
 features=libfzgm/cuda,fzgm-hdf5/cuda
+# In all builds with this profile, because with another compiler cargo would compile the library again.
+tests_rustc=RUSTC_WORKSPACE_WRAPPER=$root/tests/unit_rustc.sh
 built=${CARGO_TARGET_DIR:-$root/target}/debug
 programs() {
   [ -z "${programs_are_built:-}" ] || return 0
   need python3 python3
   need_nvcc
-  cargo build --quiet --locked --workspace --profile test --features "$features" --lib --bins --tests \
+  env "$tests_rustc" cargo build --quiet --locked --workspace --profile test --features "$features" --lib --bins --tests \
     --message-format=json-render-diagnostics >build/programs.json
   python3 - build/programs.json >build/programs.tsv <<'PYTHON'
 import json, sys
@@ -444,7 +446,7 @@ part_long() {
   need_rust
   need_nvcc
   export FZGM_LONG=1
-  cargo test --quiet --locked --workspace --features "$features" -- --include-ignored --skip fuzz
+  env "$tests_rustc" cargo test --quiet --locked --workspace --features "$features" -- --include-ignored --skip fuzz
   cargo check --quiet --locked --manifest-path fuzz/Cargo.toml
   programs
   for kind in plain asan; do bash tests/emu/build.sh $kind; done
