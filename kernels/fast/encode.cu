@@ -112,7 +112,7 @@ template <class T, int DIM> FZ_DEV void copy_group(const Args& a, uint32_t group
   const uint32_t to = warp_sum_to(state & WORDS);
   const uint64_t first = base + to - (state & WORDS);  // seed: fast-place
   const bool last = own == p.chunks - 1 || (blockIdx.x == gridDim.x - 1 && lane == size - 1);
-  if (last && mine && threadIdx.x < 32) publish(output(a, 0), 8ull * p.chunks + 4 * (base + to));  // seed: part-length
+  if (last && mine && threadIdx.x < 32) publish(output(a, 0), 8ull * p.chunks + 4 * (base + to));
   for (uint32_t i = warp_of(); i < size && begin + i < p.chunks; i += 8)
     copy_chunk<T, DIM>(a, begin + i, __shfl_sync(ALL, state, i), __shfl_sync(ALL, first, i));
   // Frees all slots at once: a fence takes as long as a copy.
