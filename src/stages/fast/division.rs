@@ -65,3 +65,36 @@ fn reads(params: &[u8; PARAM_BYTES], stream: &[u8], blocks: Range<u64>) -> u64 {
     let entries = (from as usize..to as usize).filter_map(|k| Entry::read(at(stream, k)?).ok());
     ENTRY * chunks + 4 * entries.map(|entry| entry.place().end).max().unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::entry::ChunkForm;
+    use super::*;
+    use bytemuck::Zeroable;
+
+    /// The entries of one block each, in an order that no encoder writes; a constant chunk has no words.
+    #[test]
+    fn words_end_with_the_last_one_of_the_blocks() {
+        let words = |first, words| Entry::Words { form: ChunkForm::Raw, first, words };
+        let entries = [words(50, 4), words(0, 10), Entry::Constant(1 << 50), words(10, 5), words(15, 35)];
+        let stream: Vec<u8> = entries.iter().flat_map(|entry| entry.bits().to_le_bytes()).collect();
+        let p = FastParams { ndim: 1, value: 4, chunks: 5, ..FastParams::zeroed() };
+        let mut params = [0; PARAM_BYTES];
+        params.copy_from_slice(bytemuck::bytes_of(&p));
+        for (blocks, end) in
+            [(0..1, 54), (1..2, 15), (2..3, 50), (1..3, 50), (0..9, 54), (2..2, 0), (3..9, 0)]
+        {
+            assert_eq!((DECODER.reads)(&params, &stream, blocks.clone()), 40 + 4 * end, "{blocks:?}");
+        }
+        assert_eq!((DECODER.reads)(&params, &stream[..39], 2..3), 40);
+        let layer = 4 * u64::from(CHUNK);
+        let blocks =
+            [0, 1, layer, layer + 1, 3 * layer, 9 * layer].map(|bytes| (DECODER.blocks)(&params, bytes));
+        assert_eq!(blocks, [0, 1, 1, 1, 2, 3]);
+        // Groups of eight chunks.
+        let p = FastParams { chunks: 20, ..p };
+        params.copy_from_slice(bytemuck::bytes_of(&p));
+        let blocks = [8 * layer - 1, 8 * layer, 17 * layer].map(|bytes| (ENCODER.blocks)(&params, bytes));
+        assert_eq!(blocks, [0, 9, 18]);
+    }
+}
