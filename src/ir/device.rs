@@ -7,7 +7,7 @@
 #![allow(unreachable_pub)]
 
 use crate::base;
-use std::ops::Range;
+use crate::ir::division::Division;
 
 /// Bytes of a tile.
 pub const TILE: u32 = 16384;
@@ -66,29 +66,6 @@ pub(crate) struct DeviceLaunch {
     /// How the one launch may be divided.
     pub division: Option<&'static Division>,
 }
-
-/// How a launch over the whole array is divided into launches of consecutive blocks, so that copies of the array and
-/// of the container overlap with them. Blocks depend only on blocks with lower numbers. The functions must accept any
-/// bytes in place of a container.
-#[derive(Debug)]
-pub(crate) struct Division {
-    /// Encoders: the number of blocks, from the first one on, that read nothing behind the first `bytes` bytes of the array. When these
-    /// blocks have ended, the length of the stream is that of the finished part of it.
-    /// Decoders: the number of blocks after which the first `bytes` bytes of the array are complete.
-    pub blocks: fn(params: &[u8; PARAM_BYTES], bytes: u64) -> u64,
-    /// Bytes at the start of the stream that all blocks write or read.
-    pub table: fn(params: &[u8; PARAM_BYTES]) -> u64,
-    /// Decoders: the end of the bytes of the stream that these blocks read.
-    pub reads: fn(params: &[u8; PARAM_BYTES], stream: &[u8], blocks: Range<u64>) -> u64,
-}
-
-impl PartialEq for Division {
-    fn eq(&self, other: &Division) -> bool {
-        std::ptr::eq(self, other)
-    }
-}
-
-impl Eq for Division {}
 
 /// The launches of a kernel if the array is coded with the base of the previous call: the first try measures the
 /// range in addition, and the second one codes the array again if required.

@@ -2,6 +2,7 @@
 //! lowers itself to.
 
 pub(crate) mod device;
+pub(crate) mod division;
 pub(crate) mod fusion;
 pub(crate) mod kernel;
 pub(crate) mod lowering;

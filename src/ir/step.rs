@@ -1,6 +1,7 @@
 //! Steps of a plan: kernels with their operands.
 
-use crate::ir::device::{Division, KernelLaunch};
+use crate::ir::device::KernelLaunch;
+use crate::ir::division::Division;
 use crate::ir::kernel::{Kernel, PARAM_BYTES, Role};
 use crate::ir::value::Val;
 

@@ -7,7 +7,7 @@ use crate::base::error::{Error, Result, Status};
 use crate::format;
 use crate::gpu::abi::ContainerArgs;
 use crate::gpu::{Context, CopyStream, DeviceMemory, Event, OwnStream, Pinned, Stream, download, mapped};
-use crate::ir::device::Division;
+use crate::ir::division::Division;
 use crate::ir::step::Step;
 use crate::ir::value::{Place, Val};
 use crate::plan::{Direction, Plan};

@@ -4,7 +4,8 @@ use super::device::group;
 use super::entry::{self, Entry};
 use super::params::{CHUNK, CHUNK_UNITS, FastParams};
 use crate::base::tile::at;
-use crate::ir::device::{Division, PARAM_BYTES};
+use crate::ir::device::PARAM_BYTES;
+use crate::ir::division::Division;
 use crate::ir::kernel::read_params;
 use std::ops::Range;
 
