@@ -8,34 +8,19 @@ docs/measurements/cpu_peers.csv. PFPL has no package. Installs packages into bui
 import argparse
 import datetime
 import importlib.metadata
-import importlib.util
 import json
 import os
 import subprocess
 import sys
 import time
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+from environment import ROOT, ensure
+
 PACKAGES = ("numpy", "pysz", "zfpy", "blosc2", "lz4")
 BOUND = 1e-3
 PRESETS = ("fast", "pfpl", "fz", "cusz")
 
-
-def packages():
-    """Continues in the environment build/cpu-venv, which contains the packages, if this Python does not."""
-    if all(importlib.util.find_spec(name) for name in PACKAGES):
-        return
-    folder = os.path.join(ROOT, "build", "cpu-venv")
-    python = os.path.join(folder, "bin", "python")
-    if os.path.abspath(sys.prefix) == os.path.abspath(folder):
-        sys.exit(f"{os.path.basename(sys.argv[0])}: {python} has no {' or '.join(PACKAGES)}: remove {folder}")
-    if not os.path.exists(python):
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
-    os.execv(python, [python, *sys.argv])
-
-
-packages()
+ensure("cpu-venv", PACKAGES)
 
 import blosc2  # noqa: E402
 import lz4.frame  # noqa: E402

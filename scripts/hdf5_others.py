@@ -1,29 +1,8 @@
 """Shared by the scripts that compare fzgm with the compressors of the package hdf5plugin: the packages, the filters, and errors in bounds."""
 
-import importlib.util
-import os
-import subprocess
-import sys
+from environment import ROOT, ensure  # noqa: F401
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-PACKAGES = ("numpy", "h5py", "hdf5plugin")
-
-
-def packages():
-    """Continues in the environment build/hdf5-venv, which contains the packages, if this Python does not."""
-    if all(importlib.util.find_spec(name) for name in PACKAGES):
-        return
-    folder = os.path.join(ROOT, "build", "hdf5-venv")
-    python = os.path.join(folder, "bin", "python")
-    if os.path.abspath(sys.prefix) == os.path.abspath(folder):
-        sys.exit(f"{os.path.basename(sys.argv[0])}: {python} has no {' or '.join(PACKAGES)}: remove {folder}")
-    if not os.path.exists(python):
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
-    os.execv(python, [python, *sys.argv])
-
-
-packages()
+ensure("hdf5-venv", ("numpy", "h5py", "hdf5plugin"))
 
 import hdf5plugin  # noqa: E402
 import numpy as np  # noqa: E402
