@@ -114,7 +114,7 @@ impl Default for Scratch {
 #[inline(always)]
 fn ones(bitmap: &[u8]) -> usize {
     let mut n = 0;
-    // Not by `sum`: it would be a function of its own, without the features of the one around it.
+    // A loop: the compiler makes `sum` a separate function, without the CPU features that this one is compiled for.
     for i in 0..bitmap.len().div_ceil(8) {
         n += u64::from_le_bytes(eight(bitmap, i)).count_ones() as usize;
     }
