@@ -39,7 +39,7 @@ pub(crate) struct KernelLaunch {
 }
 
 /// The launches of a kernel on a device, and the memory that they share.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct DeviceLaunch {
     /// One after the other.
     pub launches: Vec<KernelLaunch>,

@@ -17,11 +17,3 @@ pub(crate) struct Division {
     /// Decoders: the end of the bytes of the stream that these blocks read.
     pub reads: fn(params: &[u8; PARAM_BYTES], stream: &[u8], blocks: Range<u64>) -> u64,
 }
-
-impl PartialEq for Division {
-    fn eq(&self, other: &Division) -> bool {
-        std::ptr::eq(self, other)
-    }
-}
-
-impl Eq for Division {}
