@@ -72,7 +72,7 @@ template <class T, int DIM> FZ_DEV bool decode_chunk(const Args& a, const Params
 template <class T, int DIM> FZ_DEV void decode(const Args& a, Room<DIM>* rooms) {
   if (warp_cancelled(a)) return;
   const Params& p = params<Params>(a);
-  const uint32_t warp = warp_of(), number = (a.tag + blockIdx.x) * (blockDim.x / 32) + warp;
+  const uint32_t warp = warp_of(), number = ((a.tag ? a.tag - 1 : 0) + blockIdx.x) * (blockDim.x / 32) + warp;
   const Operand& in = input(a, 0);
   const uint64_t bytes = length(in), values = p.dims[0] * p.dims[1] * p.dims[2] * sizeof(T), all = length(output(a, 0));
   clear_behind(output(a, 0), values, all);

@@ -130,8 +130,9 @@ template <class T, int DIM> FZ_DEV void copy_group(const Args& a, uint32_t group
 
 // The grid: for each group of chunks a block per chunk, which encodes it, and a block that copies
 // an earlier group; then blocks that copy the last groups. src/stages/fast/device.rs computes its
-// size, and src/stages/fast/division.rs divides it: the tag is the number of the first block of a part, and the
-// last block of a part copies. MEASURES: for two tries, of which the first one records the extremes of the array.
+// size, and src/stages/fast/division.rs divides it: the tag is the number of the first block of a part, counted
+// from 1. In a part, a block copies the group before it, so that the words of a part are complete when it ends.
+// MEASURES: for two tries, of which the first one records the extremes of the array.
 template <class T, int DIM, Path PATH, bool MEASURES> FZ_DEV void encode(const Args& a, Shared& s) {
   if constexpr (MEASURES) {
     if (!quantizer::begin_try(a)) return;
@@ -142,8 +143,8 @@ template <class T, int DIM, Path PATH, bool MEASURES> FZ_DEV void encode(const A
     return;
   }
   const bool small = p.chunks <= SMALL_GROUPS;
-  const uint32_t size = small ? SMALL_GROUP : LARGE_GROUP, groups = (p.chunks + size - 1) / size, block = (MEASURES ? 0 : a.tag) + blockIdx.x, group = small ? block / (SMALL_GROUP + 1) : block / (LARGE_GROUP + 1), number = block - group;
-  const uint32_t lag = min(groups, LAG / size), at = group < groups ? group : block - groups * size;
+  const uint32_t size = small ? SMALL_GROUP : LARGE_GROUP, groups = (p.chunks + size - 1) / size, part = MEASURES ? 0 : a.tag, block = (part ? part - 1 : 0) + blockIdx.x, group = small ? block / (SMALL_GROUP + 1) : block / (LARGE_GROUP + 1), number = block - group;
+  const uint32_t lag = part ? 0 : min(groups, LAG / size), at = group < groups ? group : block - groups * size;
   if (group >= groups || number - group * size == size) {
     if (!warp_cancelled(a) && at >= lag) copy_group<T, DIM>(a, at - lag, size);
   } else if (number < p.chunks) encode_chunk<T, DIM, PATH, MEASURES>(a, number, s);

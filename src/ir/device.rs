@@ -34,7 +34,7 @@ pub(crate) struct KernelLaunch {
     pub grid: u64,
     /// Threads of a block.
     pub block: u32,
-    /// Tells launches of one function apart. For a part of a divided launch: the number of its first block.
+    /// Tells launches of one function apart. For a part of a divided launch: the number of its first block, counted from 1.
     pub tag: u32,
 }
 

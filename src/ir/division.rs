@@ -8,6 +8,8 @@ use std::ops::Range;
 /// bytes in place of a container.
 #[derive(Debug)]
 pub(crate) struct Division {
+    /// Blocks of all parts, which can be fewer than those of the whole launch.
+    pub grid: fn(params: &[u8; PARAM_BYTES]) -> u64,
     /// Encoders: the number of blocks, from the first one on, that read nothing behind the first `bytes` bytes of the array. When these
     /// blocks have ended, the length of the stream is that of the finished part of it.
     /// Decoders: the number of blocks after which the first `bytes` bytes of the array are complete.

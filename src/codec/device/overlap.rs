@@ -17,16 +17,16 @@ use std::ops::Range;
 
 /// Bytes of the smallest array that gains more than the additional operations cost.
 const LEAST: usize = 64 << 20;
-/// The most pieces of an array, and the bytes of the smallest piece.
-const PIECES: usize = 32;
-const PIECE: usize = 2 << 20;
+/// The pieces of an array, as parts of 128. The first kernel waits for the first piece, and the end of the call for the last one, so
+/// these are short; each piece costs a few microseconds.
+const PIECES: [usize; 16] = [1, 1, 2, 4, 8, 16, 16, 16, 16, 16, 16, 8, 4, 2, 1, 1];
 
 /// A plan whose last step codes the whole array in one launch, which can be divided.
 pub(super) struct Divided<'p> {
     plan: &'p Plan,
     step: &'p Step,
     division: &'static Division,
-    /// Blocks of the launch.
+    /// Blocks of all parts.
     grid: u64,
     /// The one segment of the container.
     segment: Val,
@@ -38,7 +38,7 @@ impl<'p> Divided<'p> {
     /// `None`: the plan cannot be divided, or the memory does not suit. `header`: bytes of the header of a container; 0: unknown.
     fn new(plan: &'p Plan, header: u64, array: &[u8], container: &[u8]) -> Result<Option<Divided<'p>>> {
         let Some((step, first)) = plan.steps.split_last() else { return Ok(None) };
-        let (Some(division), [launch], [sink]) =
+        let (Some(division), [_], [sink]) =
             (step.device.division, &step.device.launches[..], &plan.bound.graph.sinks[..])
         else {
             return Ok(None);
@@ -54,8 +54,9 @@ impl<'p> Divided<'p> {
             && first.iter().all(|step| step.device.sampled)
             && header > 0
             && array.len() >= LEAST;
-        let (grid, segment, header) = (launch.grid, sink.value, header as usize);
+        let (segment, header) = (sink.value, header as usize);
         let suits = suits && mapped(array)? && mapped(container)?;
+        let grid = (division.grid)(&step.params);
         Ok(suits.then_some(Divided { plan, step, division, grid, segment, header }))
     }
 
@@ -79,9 +80,14 @@ impl<'p> Divided<'p> {
     }
 }
 
-/// Bytes of a piece of an array.
-fn piece(bytes: usize) -> usize {
-    bytes.div_ceil(PIECES).next_multiple_of(1 << 16).max(PIECE)
+/// The ends of the pieces of an array.
+fn ends(bytes: usize) -> impl Iterator<Item = usize> {
+    let unit = (bytes / 128).next_multiple_of(1 << 12);
+    let ends = PIECES.iter().scan(0, move |end, &piece| {
+        *end += piece * unit;
+        Some((*end).min(bytes))
+    });
+    ends.take(PIECES.len() - 1).chain([bytes])
 }
 
 /// The operations of a call: the stream of its kernels, and the copies of its operands on the device.
@@ -112,9 +118,9 @@ impl<'c> Call<'c> {
     }
 }
 
-/// The bytes of a container that are at the destination before its end is written.
+/// The front of a container that is at the destination.
 struct Sent {
-    range: Range<usize>,
+    bytes: usize,
     /// The length of the container, unless the array is stored in its place.
     own: usize,
 }
@@ -153,17 +159,13 @@ impl GpuEncoder {
         })?;
         s.synchronize(context)?;
         let bytes = prepared::outcome(ws)?.of(divided.plan, dst.len() as u64)? as usize;
-        let missing =
-            if sent.own == bytes { [0..sent.range.start, sent.range.end..bytes] } else { [0..bytes, 0..0] };
-        for range in missing {
-            let from = call.container.address + range.start as u64;
-            let to = dst.get_mut(range).ok_or(Error::Internal("a container is longer than its room"))?;
-            download(context, to, from, s)?;
-        }
+        let there = if sent.own == bytes { sent.bytes.min(bytes) } else { 0 };
+        let to = dst.get_mut(there..bytes).ok_or(Error::Internal("a container is longer than its room"))?;
+        download(context, to, call.container.address + there as u64, s)?;
         Ok(bytes)
     }
 
-    /// Puts a compression on the streams, and copies the words of the segment as soon as they are final.
+    /// Puts a compression on the streams, and copies the words of the segment as soon as they are final, the bytes before them last.
     fn put_parts(
         &self,
         call: &Call<'_>,
@@ -175,7 +177,7 @@ impl GpuEncoder {
         let GpuMemory { block, lengths, .. } = memory;
         let lengths = match lengths {
             Some(pinned) => pinned,
-            none => none.insert(Pinned::new(context, 8 * PIECES as u64)?),
+            none => none.insert(Pinned::new(context, 8 * PIECES.len() as u64)?),
         };
         let run = |array| {
             let spans = (array, container.span());
@@ -185,13 +187,12 @@ impl GpuEncoder {
         run(Span { address: src.as_ptr() as u64, bytes: src.len() as u64 }).run_first()?;
         let run = run(array.span());
         let copies_in = CopyStream::new(context)?;
-        let (mut first, mut passed) = (0, vec![]);
-        for (k, piece) in src.chunks(piece(src.len())).enumerate() {
-            let at = piece.as_ptr() as usize - src.as_ptr() as usize;
-            copies_in.upload(array.address + at as u64, piece)?;
+        let (mut at, mut first, mut passed) = (0, 0, vec![]);
+        for (k, end) in ends(src.len()).enumerate() {
+            copies_in.upload(array.address + at as u64, &src[at..end])?;
             stream.follow(copies_in.borrow(), context)?;
-            let blocks = first..divided.blocks(at + piece.len(), src.len()).max(first);
-            first = blocks.end;
+            let blocks = first..divided.blocks(end, src.len()).max(first);
+            (at, first) = (end, blocks.end);
             run.run_part(blocks)?;
             lengths.receive(k, run.length_at(divided.segment), stream)?;
             let event = Event::new(context)?;
@@ -199,11 +200,13 @@ impl GpuEncoder {
             passed.push(event);
         }
         self.seal(&run, result, checksum)?;
-        let copies_out = CopyStream::new(context)?;
         // A stored array is not longer than the array and its header. Behind it, the destination remains as it was.
         let (mut at, mut own) = (divided.table().min(src.len()), 0);
-        let mut rest = dst.get_mut(at..src.len()).ok_or(Error::Internal("a container has no room"))?;
-        let start = at;
+        let room = dst.get_mut(..src.len()).ok_or(Error::Internal("a container has no room"))?;
+        let (front, mut rest) = room.split_at_mut(at);
+        let (copies_front, copies_out) = (CopyStream::new(context)?, CopyStream::new(context)?);
+        copies_front.borrow().follow(stream, context)?;
+        copies_front.download(front, container.address)?;
         for (k, event) in passed.iter().enumerate() {
             event.wait()?;
             own = divided.header + lengths.word(k)? as usize;
@@ -212,7 +215,7 @@ impl GpuEncoder {
             copies_out.download(piece, container.address + at as u64)?;
             (at, rest) = (at + bytes, behind);
         }
-        Ok(Sent { range: start..at, own })
+        Ok(Sent { bytes: at, own })
     }
 }
 
@@ -268,12 +271,11 @@ impl GpuDecoder {
             ..ContainerArgs::default()
         };
         let (copies_in, copies_out) = (CopyStream::new(context)?, CopyStream::new(context)?);
-        let (mut at, mut first, mut there) = (0, 0, 0);
-        for piece in dst.chunks_mut(piece(bytes)) {
-            let from = array.address + at as u64;
-            at += piece.len();
-            let blocks = first..divided.blocks(at, bytes).max(first);
-            let needed = if at == bytes {
+        let (mut rest, mut at, mut first, mut there) = (dst, 0, 0, 0);
+        for end in ends(bytes) {
+            let (piece, behind) = rest.split_at_mut(end - at);
+            let blocks = first..divided.blocks(end, bytes).max(first);
+            let needed = if end == bytes {
                 container.len()
             } else {
                 divided.reads(container, blocks.clone()).max(there)
@@ -286,7 +288,8 @@ impl GpuDecoder {
             (first, there) = (blocks.end, needed);
             run.run_part(blocks)?;
             copies_out.borrow().follow(stream, context)?;
-            copies_out.download(piece, from)?;
+            copies_out.download(piece, array.address + at as u64)?;
+            (rest, at) = (behind, end);
         }
         run.seal(&args)
     }

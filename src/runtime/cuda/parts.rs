@@ -21,7 +21,7 @@ impl Run<'_> {
     pub(crate) fn run_part(&self, blocks: Range<u64>) -> Result<()> {
         let (Some(step), false) = (self.plan.steps.last(), blocks.is_empty()) else { return Ok(()) };
         let place = FIRST_STEP + self.plan.steps.len() as u32 - 1;
-        let (grid, tag) = (blocks.end - blocks.start, blocks.start as u32);
+        let (grid, tag) = (blocks.end - blocks.start, blocks.start as u32 + 1);
         let parts = step.device.launches.iter().map(|l| KernelLaunch { grid, tag, ..l.clone() });
         self.begun.set(false);
         self.put(&parts.collect::<Vec<_>>(), &self.args(step, place)?)?;

@@ -14,8 +14,14 @@ pub(super) const DECODER_CHUNKS: u64 = 2;
 /// Bytes of an entry of the table.
 const ENTRY: u64 = entry::BYTES as u64;
 
-/// Parts end behind a block that copies, which then sets the length of the stream.
+/// Parts end behind a block that copies, which then sets the length of the stream. Such a block copies the group before it,
+/// so that parts need no blocks for the last groups.
 pub(super) static ENCODER: Division = Division {
+    grid: |params| {
+        let chunks = u64::from(read_params::<FastParams>(params).chunks);
+        let group = group(chunks);
+        chunks.div_ceil(group) * (group + 1)
+    },
     blocks: |params, bytes| {
         let p = read_params::<FastParams>(params);
         let group = group(p.chunks.into());
@@ -26,6 +32,7 @@ pub(super) static ENCODER: Division = Division {
 };
 
 pub(super) static DECODER: Division = Division {
+    grid: |params| u64::from(read_params::<FastParams>(params).chunks).div_ceil(DECODER_CHUNKS),
     blocks: |params, bytes| {
         let p = read_params::<FastParams>(params);
         layers(&p, bytes.div_ceil(layer_bytes(&p))).div_ceil(DECODER_CHUNKS)
@@ -97,5 +104,6 @@ mod tests {
         params.copy_from_slice(bytemuck::bytes_of(&p));
         let blocks = [8 * layer - 1, 8 * layer, 17 * layer].map(|bytes| (ENCODER.blocks)(&params, bytes));
         assert_eq!(blocks, [0, 9, 18]);
+        assert_eq!([&ENCODER, &DECODER].map(|division| (division.grid)(&params)), [27, 10]);
     }
 }
