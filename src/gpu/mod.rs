@@ -9,6 +9,7 @@
 pub(crate) mod abi;
 #[cfg(not(feature = "cuda"))]
 mod absent;
+mod call_streams;
 mod context;
 mod copy_stream;
 #[cfg(feature = "cuda")]
@@ -23,6 +24,7 @@ pub(crate) mod single;
 mod stream;
 mod view;
 
+pub(crate) use call_streams::CallStreams;
 pub(crate) use context::Context;
 pub(crate) use copy_stream::CopyStream;
 pub(crate) use functions::{LaunchAttrs, batched, function};
@@ -30,7 +32,7 @@ pub(crate) use memory::{DeviceMemory, Pinned, download, upload};
 pub(crate) use pinned_staging::PinnedStaging;
 pub(crate) use pointer::{home, mapped};
 pub use stream::Stream;
-pub(crate) use stream::{Event, OwnStream};
+pub(crate) use stream::OwnStream;
 pub(crate) use view::ViewArgs;
 
 use crate::base::error::Result;

@@ -67,6 +67,11 @@ impl Event {
         self.driver.record(self.handle, stream.0)
     }
 
+    /// Later operations of the stream begin when it has passed.
+    pub(crate) fn before(&self, stream: Stream) -> Result<()> {
+        self.driver.follow(stream.0, self.handle)
+    }
+
     /// Waits until it has passed.
     pub(crate) fn wait(&self) -> Result<()> {
         self.driver.wait(self.handle)
@@ -78,7 +83,7 @@ impl Stream {
     pub(crate) fn follow(self, other: Stream, context: &Context) -> Result<()> {
         let event = Event::new(context)?;
         event.record(other)?;
-        context.driver().follow(self.0, event.handle)
+        event.before(self)
     }
 }
 

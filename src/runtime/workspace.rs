@@ -3,7 +3,7 @@
 use crate::base::arena::{ALIGN, Arena};
 use crate::base::error::{Error, Result};
 use crate::base::thread_pool::ThreadPool;
-use crate::gpu::{DeviceMemory, Pinned, PinnedStaging};
+use crate::gpu::{CallStreams, DeviceMemory, Pinned, PinnedStaging};
 use crate::pipeline::MAX_STAGES;
 use crate::plan::Plan;
 
@@ -57,8 +57,8 @@ pub(crate) struct GpuMemory {
     pub(crate) pinned_staging: Option<PinnedStaging>,
     /// The result of blocking calls.
     pub(crate) result: Option<Pinned>,
-    /// The lengths of the stream after each part of a divided launch.
-    pub(crate) lengths: Option<Pinned>,
+    /// The streams of calls that overlap copies and kernels.
+    pub(crate) streams: Option<CallStreams>,
 }
 
 impl GpuMemory {
@@ -71,7 +71,7 @@ impl GpuMemory {
             container: None,
             pinned_staging: None,
             result: None,
-            lengths: None,
+            streams: None,
         }
     }
 }

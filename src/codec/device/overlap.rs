@@ -6,7 +6,7 @@ use super::{DeviceSlice, GpuDecoder, GpuEncoder, prepared};
 use crate::base::error::{Error, Result, Status};
 use crate::format;
 use crate::gpu::abi::ContainerArgs;
-use crate::gpu::{Context, CopyStream, DeviceMemory, Event, OwnStream, Pinned, Stream, download, mapped};
+use crate::gpu::{CallStreams, Context, CopyStream, DeviceMemory, OwnStream, download, mapped};
 use crate::ir::division::Division;
 use crate::ir::step::Step;
 use crate::ir::value::{Place, Val};
@@ -19,7 +19,7 @@ use std::ops::Range;
 const LEAST: usize = 64 << 20;
 /// The pieces of an array, as parts of 128. The first kernel waits for the first piece, and the end of the call for the last one, so
 /// these are short; each piece costs a few microseconds.
-const PIECES: [usize; 16] = [1, 1, 2, 4, 8, 16, 16, 16, 16, 16, 16, 8, 4, 2, 1, 1];
+const PIECES: [usize; 14] = [2, 2, 4, 8, 16, 16, 16, 16, 16, 16, 8, 4, 2, 2];
 
 /// A plan whose last step codes the whole array in one launch, which can be divided.
 pub(super) struct Divided<'p> {
@@ -90,10 +90,9 @@ fn ends(bytes: usize) -> impl Iterator<Item = usize> {
     ends.take(PIECES.len() - 1).chain([bytes])
 }
 
-/// The operations of a call: the stream of its kernels, and the copies of its operands on the device.
+/// The operands of a call on the device.
 struct Call<'c> {
     context: &'c Context,
-    stream: Stream,
     array: DeviceSlice,
     container: DeviceSlice,
     result: u64,
@@ -103,7 +102,6 @@ struct Call<'c> {
 impl<'c> Call<'c> {
     fn new(
         context: &'c Context,
-        stream: Stream,
         memory: &mut GpuMemory,
         (array, container): (usize, usize),
         checksum: bool,
@@ -114,7 +112,16 @@ impl<'c> Call<'c> {
         };
         let (array, container) = (of(&mut memory.array, array)?, of(&mut memory.container, container)?);
         let result = prepared::result(context, &mut memory.result)?.address();
-        Ok(Call { context, stream, array, container, result, checksum })
+        Ok(Call { context, array, container, result, checksum })
+    }
+}
+
+/// Streams for kernels, copies to the device, copies from the device, and the copy of the front of a container; and
+/// a word for each piece.
+fn streams<'m>(context: &Context, kept: &'m mut Option<CallStreams>) -> Result<&'m mut CallStreams> {
+    match kept {
+        Some(streams) => Ok(streams),
+        none => Ok(none.insert(CallStreams::new(context, 4, PIECES.len())?)),
     }
 }
 
@@ -149,19 +156,19 @@ impl GpuEncoder {
         (src, dst): (&[u8], &mut [u8]),
         checksum: bool,
     ) -> Result<usize> {
-        let stream = OwnStream::new(context)?;
-        let s = stream.borrow();
         let memory = prepared::memory_mut(&mut ws.gpu)?;
-        let call = Call::new(context, s, memory, (src.len(), dst.len()), checksum)?;
+        let call = Call::new(context, memory, (src.len(), dst.len()), checksum)?;
         let sent = self.put_parts(&call, memory, divided, (src, dst)).inspect_err(|_| {
             // As in `enqueue`.
             ws.gpu = None;
         })?;
-        s.synchronize(context)?;
         let bytes = prepared::outcome(ws)?.of(divided.plan, dst.len() as u64)? as usize;
         let there = if sent.own == bytes { sent.bytes.min(bytes) } else { 0 };
         let to = dst.get_mut(there..bytes).ok_or(Error::Internal("a container is longer than its room"))?;
-        download(context, to, call.container.address + there as u64, s)?;
+        if !to.is_empty() {
+            let from = call.container.address + there as u64;
+            download(context, to, from, OwnStream::new(context)?.borrow())?;
+        }
         Ok(bytes)
     }
 
@@ -173,12 +180,17 @@ impl GpuEncoder {
         divided: &Divided<'_>,
         (src, dst): (&[u8], &mut [u8]),
     ) -> Result<Sent> {
-        let &Call { context, stream, array, container, result, checksum } = call;
-        let GpuMemory { block, lengths, .. } = memory;
-        let lengths = match lengths {
-            Some(pinned) => pinned,
-            none => none.insert(Pinned::new(context, 8 * PIECES.len() as u64)?),
-        };
+        let &Call { context, array, container, result, checksum } = call;
+        let GpuMemory { block, streams: kept, .. } = memory;
+        let ([kernels, copies_in, copies_out, copies_front], lengths) =
+            streams(context, kept)?.of_call(context)?;
+        let stream = kernels.borrow();
+        let (mut at, mut arrived) = (0, vec![]);
+        for end in ends(src.len()) {
+            copies_in.upload(array.address + at as u64, &src[at..end])?;
+            arrived.push(copies_in.mark()?);
+            at = end;
+        }
         let run = |array| {
             let spans = (array, container.span());
             self.prepared.run(context, block, stream, spans, divided.header as u64)
@@ -186,25 +198,20 @@ impl GpuEncoder {
         // The sample is taken from the array of the caller.
         run(Span { address: src.as_ptr() as u64, bytes: src.len() as u64 }).run_first()?;
         let run = run(array.span());
-        let copies_in = CopyStream::new(context)?;
-        let (mut at, mut first, mut passed) = (0, 0, vec![]);
-        for (k, end) in ends(src.len()).enumerate() {
-            copies_in.upload(array.address + at as u64, &src[at..end])?;
-            stream.follow(copies_in.borrow(), context)?;
+        let (mut first, mut passed) = (0, vec![]);
+        for ((k, end), event) in ends(src.len()).enumerate().zip(&arrived) {
+            event.before(stream)?;
             let blocks = first..divided.blocks(end, src.len()).max(first);
-            (at, first) = (end, blocks.end);
+            first = blocks.end;
             run.run_part(blocks)?;
             lengths.receive(k, run.length_at(divided.segment), stream)?;
-            let event = Event::new(context)?;
-            event.record(stream)?;
-            passed.push(event);
+            passed.push(kernels.mark()?);
         }
         self.seal(&run, result, checksum)?;
         // A stored array is not longer than the array and its header. Behind it, the destination remains as it was.
         let (mut at, mut own) = (divided.table().min(src.len()), 0);
         let room = dst.get_mut(..src.len()).ok_or(Error::Internal("a container has no room"))?;
         let (front, mut rest) = room.split_at_mut(at);
-        let (copies_front, copies_out) = (CopyStream::new(context)?, CopyStream::new(context)?);
         copies_front.borrow().follow(stream, context)?;
         copies_front.download(front, container.address)?;
         for (k, event) in passed.iter().enumerate() {
@@ -215,6 +222,7 @@ impl GpuEncoder {
             copies_out.download(piece, container.address + at as u64)?;
             (at, rest) = (at + bytes, behind);
         }
+        [kernels, copies_out, copies_front].iter().try_for_each(CopyStream::finish)?;
         Ok(Sent { bytes: at, own })
     }
 }
@@ -241,12 +249,9 @@ impl GpuDecoder {
         checksum: bool,
     ) -> Result<Option<usize>> {
         let bytes = dst.len();
-        let stream = OwnStream::new(context)?;
-        let s = stream.borrow();
         let memory = prepared::memory_mut(&mut ws.gpu)?;
-        let call = Call::new(context, s, memory, (bytes, container.len()), checksum)?;
+        let call = Call::new(context, memory, (bytes, container.len()), checksum)?;
         self.put_parts(&call, memory, divided, (container, dst))?;
-        s.synchronize(context)?;
         let restored = prepared::outcome(ws)?.status == Status::Ok as i32;
         Ok(restored.then_some(bytes))
     }
@@ -255,13 +260,16 @@ impl GpuDecoder {
     fn put_parts(
         &self,
         call: &Call<'_>,
-        memory: &GpuMemory,
+        memory: &mut GpuMemory,
         divided: &Divided<'_>,
         (container, dst): (&[u8], &mut [u8]),
     ) -> Result<()> {
-        let &Call { context, stream, array, result, checksum, .. } = call;
+        let &Call { context, array, result, checksum, .. } = call;
+        let GpuMemory { block, streams: kept, .. } = memory;
+        let ([kernels, copies_in, copies_out, _], _) = streams(context, kept)?.of_call(context)?;
+        let stream = kernels.borrow();
         let spans = (array.span(), call.container.span());
-        let run = self.prepared.run(context, &memory.block, stream, spans, self.header);
+        let run = self.prepared.run(context, block, stream, spans, self.header);
         let bytes = dst.len();
         let args = ContainerArgs {
             result,
@@ -270,7 +278,6 @@ impl GpuDecoder {
             array_bytes: bytes as u64,
             ..ContainerArgs::default()
         };
-        let (copies_in, copies_out) = (CopyStream::new(context)?, CopyStream::new(context)?);
         let (mut rest, mut at, mut first, mut there) = (dst, 0, 0, 0);
         for end in ends(bytes) {
             let (piece, behind) = rest.split_at_mut(end - at);
@@ -291,6 +298,7 @@ impl GpuDecoder {
             copies_out.download(piece, array.address + at as u64)?;
             (rest, at) = (behind, end);
         }
-        run.seal(&args)
+        run.seal(&args)?;
+        [kernels, copies_out].iter().try_for_each(CopyStream::finish)
     }
 }

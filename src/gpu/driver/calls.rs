@@ -6,8 +6,8 @@ use super::{Code, Driver, Handle, OUT_OF_MEMORY};
 use crate::base::error::{Error, Result};
 use crate::gpu::LaunchAttrs;
 use cudarc::driver::sys::{
-    CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CUfunction_attribute, CUlaunchAttribute,
-    CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchConfig, CUresult, CUstream_flags,
+    CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CUevent_flags, CUfunction_attribute,
+    CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchConfig, CUresult, CUstream_flags,
 };
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::ptr::null_mut;
@@ -34,9 +34,10 @@ impl Driver {
     }
 
     pub(in crate::gpu) fn create_event(&self) -> Result<Handle> {
+        const UNTIMED: c_uint = CUevent_flags::CU_EVENT_DISABLE_TIMING as c_uint;
         let mut event = null_mut();
         // SAFETY: the place for the result is live.
-        self.check(unsafe { call!(self.table, cuEventCreate(&mut event, 0)) })?;
+        self.check(unsafe { call!(self.table, cuEventCreate(&mut event, UNTIMED)) })?;
         Ok(event as Handle)
     }
 
