@@ -31,8 +31,8 @@ pub(crate) use functions::{LaunchAttrs, batched, function};
 pub(crate) use memory::{DeviceMemory, Pinned, download, upload};
 pub(crate) use pinned_staging::PinnedStaging;
 pub(crate) use pointer::{home, mapped};
-pub use stream::Stream;
 pub(crate) use stream::OwnStream;
+pub use stream::Stream;
 pub(crate) use view::ViewArgs;
 
 use crate::base::error::Result;

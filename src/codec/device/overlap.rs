@@ -17,9 +17,9 @@ use std::ops::Range;
 
 /// Bytes of the smallest array that gains more than the additional operations cost.
 const LEAST: usize = 64 << 20;
-/// The pieces of an array, as parts of 128. The first kernel waits for the first piece, and the end of the call for the last one, so
-/// these are short; each piece costs a few microseconds.
-const PIECES: [usize; 14] = [2, 2, 4, 8, 16, 16, 16, 16, 16, 16, 8, 4, 2, 2];
+/// The pieces of an array from its end, as parts of 128. The end of a compression waits for the last piece, so this one is short;
+/// each piece costs a few microseconds. A decompression, which waits for the first piece, has the pieces in the other order.
+const PIECES: [usize; 10] = [2, 2, 4, 8, 16, 24, 24, 24, 16, 8];
 
 /// A plan whose last step codes the whole array in one launch, which can be divided.
 pub(super) struct Divided<'p> {
@@ -80,14 +80,17 @@ impl<'p> Divided<'p> {
     }
 }
 
-/// The ends of the pieces of an array.
-fn ends(bytes: usize) -> impl Iterator<Item = usize> {
+/// The ends of pieces of an array of `bytes` bytes.
+fn ends(bytes: usize, pieces: impl Iterator<Item = &'static usize>) -> Vec<usize> {
     let unit = (bytes / 128).next_multiple_of(1 << 12);
-    let ends = PIECES.iter().scan(0, move |end, &piece| {
+    let add = |end: &mut usize, piece: &usize| {
         *end += piece * unit;
         Some((*end).min(bytes))
-    });
-    ends.take(PIECES.len() - 1).chain([bytes])
+    };
+    let mut ends: Vec<usize> = pieces.scan(0, add).collect();
+    ends.pop();
+    ends.push(bytes);
+    ends
 }
 
 /// The operands of a call on the device.
@@ -185,8 +188,9 @@ impl GpuEncoder {
         let ([kernels, copies_in, copies_out, copies_front], lengths) =
             streams(context, kept)?.of_call(context)?;
         let stream = kernels.borrow();
+        let ends = ends(src.len(), PIECES.iter().rev());
         let (mut at, mut arrived) = (0, vec![]);
-        for end in ends(src.len()) {
+        for &end in &ends {
             copies_in.upload(array.address + at as u64, &src[at..end])?;
             arrived.push(copies_in.mark()?);
             at = end;
@@ -199,7 +203,7 @@ impl GpuEncoder {
         run(Span { address: src.as_ptr() as u64, bytes: src.len() as u64 }).run_first()?;
         let run = run(array.span());
         let (mut first, mut passed) = (0, vec![]);
-        for ((k, end), event) in ends(src.len()).enumerate().zip(&arrived) {
+        for (k, (&end, event)) in ends.iter().zip(arrived).enumerate() {
             event.before(stream)?;
             let blocks = first..divided.blocks(end, src.len()).max(first);
             first = blocks.end;
@@ -214,10 +218,12 @@ impl GpuEncoder {
         let (front, mut rest) = room.split_at_mut(at);
         copies_front.borrow().follow(stream, context)?;
         copies_front.download(front, container.address)?;
-        for (k, event) in passed.iter().enumerate() {
+        for (k, (event, end)) in passed.into_iter().zip(ends).enumerate() {
             event.wait()?;
             own = divided.header + lengths.word(k)? as usize;
-            let (piece, behind) = rest.split_at_mut(own.saturating_sub(at).min(rest.len()));
+            // The words of an array that will perhaps be stored are not copied.
+            let more = if own <= end { own.saturating_sub(at).min(rest.len()) } else { 0 };
+            let (piece, behind) = rest.split_at_mut(more);
             let bytes = piece.len();
             copies_out.download(piece, container.address + at as u64)?;
             (at, rest) = (at + bytes, behind);
@@ -279,7 +285,7 @@ impl GpuDecoder {
             ..ContainerArgs::default()
         };
         let (mut rest, mut at, mut first, mut there) = (dst, 0, 0, 0);
-        for end in ends(bytes) {
+        for end in ends(bytes, PIECES.iter()) {
             let (piece, behind) = rest.split_at_mut(end - at);
             let blocks = first..divided.blocks(end, bytes).max(first);
             let needed = if end == bytes {
