@@ -16,46 +16,69 @@ __constant__ uint32_t POWERS[32] = {
     0xa8a472c0u, 0x429a969eu, 0x148d302au, 0xc40ba6d0u, 0xc4e22c3cu, 0x40000000u, 0x20000000u, 0x08000000u,
 };
 
-FZ_DEV uint32_t times(uint32_t a, uint32_t b) {
-  uint32_t p = 0;
-#pragma unroll 8
-  for (int i = 31; i >= 0; i--) {
-    p ^= a >> i & 1 ? b : 0;
-    b = b >> 1 ^ (b & 1 ? POLYNOMIAL : 0);
+// The product of a polynomial with x.
+constexpr uint32_t times_x(uint32_t a) { return a >> 1 ^ (a & 1 ? POLYNOMIAL : 0); }
+// Products of the bits of a word with powers of x: x^32 for the next word, and x^4096 for the next row of 32 units of 16 bytes.
+struct Basis { uint32_t word[32], row[32]; };
+constexpr Basis basis() {
+  Basis b = {};
+  b.word[31] = 0xedb88320u;
+  b.row[31] = 0x8e7ea170u;
+  for (int i = 31; i > 0; i--) {
+    b.word[i - 1] = times_x(b.word[i]);
+    b.row[i - 1] = times_x(b.row[i]);
   }
-  return p;
+  return b;
 }
-// x^(8n), by a warp: each lane has a factor.
-FZ_DEV uint32_t x_to(uint64_t n) {
-  const uint32_t lane = threadIdx.x & 31;
-  while (n >> 32) n = (n >> 32) + (uint32_t)n;
-  uint32_t factor = n >> lane & 1 ? POWERS[lane] : ONE;
-#pragma unroll 1
-  for (int d = 16; d; d >>= 1) factor = times(factor, __shfl_xor_sync(ALL, factor, d));
-  return factor;
-}
-// Products of the bytes of a word with a power of x: x^32 for the next word, and x^4096 for the next
-// row of 32 units of 16 bytes.
+__constant__ Basis BASIS = basis();
+// The same for each byte of a word.
 typedef uint32_t Products[4][256];
 struct SumTables {
   Products word, row;
-  uint32_t basis[2][32], parts[2], data;
+  uint32_t parts[2], data;
   int good;
 };
 FZ_DEV void fill_tables(SumTables& t) {
-  const uint32_t i = threadIdx.x;
-  if (i < 64) t.basis[i >> 5][i & 31] = times(1u << (i & 31), i < 32 ? POWERS[2] : POWERS[9]);
-  __syncthreads();
-  for (uint32_t at = i; at < 2048; at += blockDim.x) {
-    const uint32_t which = at >> 10, byte = at >> 8 & 3, value = at & 255;
+  for (uint32_t at = threadIdx.x; at < 2048; at += blockDim.x) {
+    const uint32_t byte = at >> 8 & 3, value = at & 255;
+    const uint32_t* basis = at >> 10 ? BASIS.row : BASIS.word;
     uint32_t x = 0;
 #pragma unroll
-    for (int b = 0; b < 8; b++) x ^= value >> b & 1 ? t.basis[which][8 * byte + b] : 0;
-    (which ? t.row : t.word)[byte][value] = x;
+    for (int b = 0; b < 8; b++) x ^= value >> b & 1 ? basis[8 * byte + b] : 0;
+    (at >> 10 ? t.row : t.word)[byte][value] = x;
   }
   __syncthreads();
 }
 FZ_DEV uint32_t product(const Products& t, uint32_t c) { return t[0][c & 255] ^ t[1][c >> 8 & 255] ^ t[2][c >> 16 & 255] ^ t[3][c >> 24]; }
+// The product of two numbers without carries. In each factor one of four bits is kept, so that sums of up to 8 products of bits
+// leave the lowest of four bits right.
+FZ_DEV uint64_t carryless_product(uint32_t a, uint32_t b) {
+  constexpr uint64_t KEPT = 0x1111111111111111u;
+  uint64_t product = 0;
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    uint64_t x = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++) x ^= (uint64_t)(a & (uint32_t)(KEPT << i)) * (b & (uint32_t)(KEPT << (k - i & 3)));
+    product |= x & KEPT << k;
+  }
+  return product;
+}
+// The product of two polynomials: twice the number, because bit 31 is the coefficient of x^0; its low word is that of the
+// coefficients from x^32 on.
+FZ_DEV uint32_t times(const SumTables& t, uint32_t a, uint32_t b) {
+  const uint64_t p = carryless_product(a, b) << 1;
+  return (uint32_t)(p >> 32) ^ product(t.word, (uint32_t)p);
+}
+// x^(8n), by a warp: each lane has a factor.
+FZ_DEV uint32_t x_to(const SumTables& t, uint64_t n) {
+  const uint32_t lane = threadIdx.x & 31;
+  while (n >> 32) n = (n >> 32) + (uint32_t)n;
+  uint32_t factor = n >> lane & 1 ? POWERS[lane] : ONE;
+#pragma unroll 1
+  for (int d = 16; d; d >>= 1) factor = times(t, factor, __shfl_xor_sync(ALL, factor, d));
+  return factor;
+}
 // The sum of some bytes, by a thread.
 FZ_DEV uint32_t sum(const SumTables& t, const uint8_t* p, uint64_t n) {
   uint32_t c = 0;
@@ -66,13 +89,13 @@ FZ_DEV uint32_t sum(const SumTables& t, const uint8_t* p, uint64_t n) {
 }
 // Joins the sums of equal parts, those of lower lanes first, by a warp. `behind`: the power of x for
 // a part.
-FZ_DEV uint32_t join_sums(uint32_t c, uint32_t behind) {
+FZ_DEV uint32_t join_sums(const SumTables& t, uint32_t c, uint32_t behind) {
 #pragma unroll 1
   for (int d = 1; d < 32; d <<= 1) {
     const uint32_t other = __shfl_xor_sync(ALL, c, d);
     const bool second = threadIdx.x & d;
-    c = times(second ? other : c, behind) ^ (second ? c : other);
-    behind = times(behind, behind);
+    c = times(t, second ? other : c, behind) ^ (second ? c : other);
+    behind = times(t, behind, behind);
   }
   return c;
 }
@@ -80,7 +103,7 @@ FZ_DEV uint32_t join_sums(uint32_t c, uint32_t behind) {
 // end.
 FZ_DEV uint32_t warp_sum(const SumTables& t, const uint8_t* p, uint64_t n) {
   const uint64_t part = (n + 31) / 32, behind = part * (31 - (threadIdx.x & 31)), to = n > behind ? n - behind : 0, from = to > part ? to - part : 0;
-  return join_sums(sum(t, p + from, to - from), x_to(part));
+  return join_sums(t, sum(t, p + from, to - from), x_to(t, part));
 }
 // The sum of the units of warp `w` of `warps`, by the warp: coalesced loads, a lane for each unit of a
 // row, and four sums in each lane. Bytes behind its units: `behind`.
@@ -109,7 +132,7 @@ FZ_DEV uint32_t units_sum(const SumTables& t, const uint4* from, uint64_t units,
   uint32_t unit = 0;
 #pragma unroll
   for (int k = 0; k < 4; k++) unit = product(t.word, unit ^ c[k]);
-  return join_sums(unit, POWERS[4]);
+  return join_sums(t, unit, POWERS[4]);
 }
 // The sum of the payload as far as this warp computes it, in lane 0.
 FZ_DEV uint32_t payload_sum(const SumTables& t, const uint8_t* p, uint64_t n) {
@@ -117,14 +140,14 @@ FZ_DEV uint32_t payload_sum(const SumTables& t, const uint8_t* p, uint64_t n) {
   const uint64_t lead = min((uint64_t)(-(intptr_t)p & 15), n), units = (n - lead) / 16, tail = (n - lead) % 16;
   uint64_t behind = 0;
   uint32_t c = units_sum(t, reinterpret_cast<const uint4*>(p + lead), units, warps, w, behind);
-  c = times(c, x_to(behind + tail));
+  c = times(t, c, x_to(t, behind + tail));
   if (w == 0) {
-    const uint32_t ends = times(sum(t, p, lead), x_to(n - lead)) ^ sum(t, p + n - tail, tail);
+    const uint32_t ends = times(t, sum(t, p, lead), x_to(t, n - lead)) ^ sum(t, p + n - tail, tail);
     c ^= ends;
   }
   return c;
 }
-FZ_DEV uint32_t finish(uint32_t linear, uint64_t bytes) { return ~(linear ^ times(~0u, x_to(bytes))); }
+FZ_DEV uint32_t finish(const SumTables& t, uint32_t linear, uint64_t bytes) { return ~(linear ^ times(t, ~0u, x_to(t, bytes))); }
 
 // Writes the checksums of a container of a form, or compares them with `check`, by all threads of the
 // grid. `call`: a ticket and a sum, which are zero. All threads of the block that ends last return the
@@ -154,14 +177,14 @@ FZ_DEV Verdict checksums(const Frame& f, const HeaderRow& h, uint64_t header, ui
       uint64_t bytes = payload;
       if (whole) {
         const uint64_t gap = rows[i].what == CRC_HEADER ? 4 : 0;
-        linear = times(t.parts[0], x_to(gap + behind)) ^ t.parts[1];
+        linear = times(t, t.parts[0], x_to(t, gap + behind)) ^ t.parts[1];
         bytes = header - 4 + gap;
         if (rows[i].what == CRC_REST) {
-          linear = times(linear, x_to(payload)) ^ data;
+          linear = times(t, linear, x_to(t, payload)) ^ data;
           bytes += payload;
         }
       }
-      const uint32_t crc = finish(linear, bytes);
+      const uint32_t crc = finish(t, linear, bytes);
       if (threadIdx.x == 0) {
         if (!check) store<uint32_t>(f.container + at, crc);
         else if (load<uint32_t>(c + at) != crc) t.good = 0;

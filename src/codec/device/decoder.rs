@@ -165,8 +165,8 @@ impl GpuDecoder {
         }
         self.prepared.ready(context, ws)?;
         if let (Memory::Host(container), Elements::Packed(Memory::Host(dst))) = (&container, &mut dst) {
-            if let Some(divided) = self.divided((container, dst))? {
-                return self.restore_overlapped(context, ws, &divided, (container, dst), checksum);
+            if let Some(bytes) = self.restore_overlapped(context, ws, (container, dst), checksum)? {
+                return Ok(Some(bytes));
             }
         }
         let stream = OwnStream::new(context)?;

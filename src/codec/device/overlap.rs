@@ -234,42 +234,44 @@ impl GpuEncoder {
 }
 
 impl GpuDecoder {
-    /// The division of a decompression from host memory to host memory.
-    pub(super) fn divided(&self, (container, dst): (&[u8], &[u8])) -> Result<Option<Divided<'_>>> {
-        let plan = &self.prepared.plan;
-        let Some(divided) = Divided::new(plan, self.header, dst, container)? else { return Ok(None) };
-        let Ok(header) = format::read(container) else { return Ok(None) };
-        let own = header.bound.pipeline == plan.bound.pipeline
-            && header.bound.array == plan.bound.array
-            && matches!(&header.segments[..], [segment] if segment.start == divided.header);
-        Ok(own.then_some(divided))
-    }
-
-    /// As [`GpuDecoder::decompress_there`].
+    /// Decompresses from host memory to host memory. `None`: another call must decompress or refuse the container.
     pub(super) fn restore_overlapped(
         &self,
         context: &Context,
         ws: &mut Workspace,
-        divided: &Divided<'_>,
         (container, dst): (&[u8], &mut [u8]),
         checksum: bool,
     ) -> Result<Option<usize>> {
         let bytes = dst.len();
+        let Some(divided) = Divided::new(&self.prepared.plan, self.header, dst, container)? else {
+            return Ok(None);
+        };
         let memory = prepared::memory_mut(&mut ws.gpu)?;
         let call = Call::new(context, memory, (bytes, container.len()), checksum)?;
-        self.put_parts(&call, memory, divided, (container, dst))?;
-        let restored = prepared::outcome(ws)?.status == Status::Ok as i32;
+        let restored = self.put_parts(&call, memory, &divided, (container, dst))?
+            && prepared::outcome(ws)?.status == Status::Ok as i32;
         Ok(restored.then_some(bytes))
     }
 
-    /// Puts a decompression on the streams, and waits for the copies.
+    /// True if the header of a container is one of this plan.
+    fn has_header(&self, divided: &Divided<'_>, container: &[u8]) -> bool {
+        let plan = &self.prepared.plan;
+        format::read(container).is_ok_and(|header| {
+            header.bound.pipeline == plan.bound.pipeline
+                && header.bound.array == plan.bound.array
+                && matches!(&header.segments[..], [segment] if segment.start == divided.header)
+        })
+    }
+
+    /// Puts a decompression on the streams, and waits for the copies. False: the header is not one of this plan, and nothing is
+    /// written.
     fn put_parts(
         &self,
         call: &Call<'_>,
         memory: &mut GpuMemory,
         divided: &Divided<'_>,
         (container, dst): (&[u8], &mut [u8]),
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let &Call { context, array, result, checksum, .. } = call;
         let GpuMemory { block, streams: kept, .. } = memory;
         let ([kernels, copies_in, copies_out, _], _) = streams(context, kept)?.of_call(context)?;
@@ -298,13 +300,18 @@ impl GpuDecoder {
             if there == 0 {
                 run.open(&args)?;
             }
+            run.run_part(blocks.clone())?;
+            // While the first kernels run. They read no memory that a header states.
+            if there == 0 && !self.has_header(divided, container) {
+                return Ok(false);
+            }
             (first, there) = (blocks.end, needed);
-            run.run_part(blocks)?;
             copies_out.borrow().follow(stream, context)?;
             copies_out.download(piece, array.address + at as u64)?;
             (rest, at) = (behind, end);
         }
         run.seal(&args)?;
-        [kernels, copies_out].iter().try_for_each(CopyStream::finish)
+        [kernels, copies_out].iter().try_for_each(CopyStream::finish)?;
+        Ok(true)
     }
 }
