@@ -34,6 +34,19 @@ pub(super) enum Piece {
     Crc(Crc),
 }
 
+impl Piece {
+    /// The most bytes that it takes.
+    fn longest(&self) -> usize {
+        match self {
+            Piece::Bytes(b) | Piece::Informational(b) => b.len(),
+            Piece::Capacity(_) => 8,
+            Piece::Fixed(_, width) => *width,
+            Piece::Varint(_) => 10,
+            Piece::Crc(_) => 4,
+        }
+    }
+}
+
 /// The bytes that a checksum covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Crc {
@@ -120,14 +133,19 @@ impl Template {
 
     /// The longest header.
     pub(crate) fn header_bound(&self) -> u64 {
-        let piece = |p: &Piece| match p {
-            Piece::Bytes(b) | Piece::Informational(b) => b.len() as u64,
-            Piece::Capacity(_) => 8,
-            Piece::Fixed(_, width) => *width as u64,
-            Piece::Varint(_) => 10,
-            Piece::Crc(_) => 4,
-        };
-        self.pieces.iter().map(piece).sum()
+        self.pieces.iter().map(|piece| piece.longest() as u64).sum()
+    }
+
+    /// True if a container begins with such a header, as far as the header does not depend on the values of the array. False where
+    /// headers have several lengths.
+    pub(crate) fn begins(&self, container: &[u8]) -> bool {
+        let mut rest = container;
+        self.header_bytes().is_some()
+            && self.pieces.iter().all(|piece| {
+                let Some((own, behind)) = rest.split_at_checked(piece.longest()) else { return false };
+                rest = behind;
+                !matches!(piece, Piece::Bytes(bytes) if bytes != own)
+            })
     }
 
     /// Fills the header in; checksums are still zero.

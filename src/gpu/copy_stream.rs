@@ -24,8 +24,10 @@ impl<'c, 'h> CopyStream<'c, 'h> {
     }
 
     /// Waits until all operations have ended.
-    pub(crate) fn finish(&self) -> Result<()> {
-        self.stream.synchronize(self.context)
+    pub(crate) fn finish(self) -> Result<()> {
+        self.stream.synchronize(self.context)?;
+        std::mem::forget(self);
+        Ok(())
     }
 
     /// An event that passes when all present operations of the stream have ended.
@@ -57,6 +59,6 @@ impl<'c, 'h> CopyStream<'c, 'h> {
 // With this function, the compiler checks that the host memory outlives the stream.
 impl Drop for CopyStream<'_, '_> {
     fn drop(&mut self) {
-        let _ = self.finish();
+        let _ = self.stream.synchronize(self.context);
     }
 }

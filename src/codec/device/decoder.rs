@@ -25,6 +25,8 @@ pub(in crate::codec) struct GpuDecoder {
     reads_headers: bool,
     /// Bytes of the header of most containers, or 0 where headers have several lengths.
     pub(super) header: u64,
+    /// These headers.
+    pub(super) headers: Vec<Template>,
 }
 
 impl GpuDecoder {
@@ -33,7 +35,12 @@ impl GpuDecoder {
     pub(in crate::codec) fn of_encoder(plan: Plan, encoder: &GpuEncoder, longer: Status) -> GpuDecoder {
         let image = image(&plan, &encoder.forms.rows(), &encoder.named_like(&plan), longer);
         let header = encoder.forms.fixed_header_bytes();
-        GpuDecoder { prepared: Prepared::new(plan, image), reads_headers: true, header }
+        GpuDecoder {
+            prepared: Prepared::new(plan, image),
+            reads_headers: true,
+            header,
+            headers: encoder.forms.coded(),
+        }
     }
 
     /// A decoder with a plan for GPUs that was made for one container. It decodes this container and others
@@ -47,7 +54,12 @@ impl GpuDecoder {
             let template = Template::without_header(plan.bound.graph.sinks.iter().map(|s| s.value));
             let image =
                 image(&plan, &[Form { template: &template, stored: false }], &|v| v, Status::PlanMismatch);
-            return Ok(GpuDecoder { prepared: Prepared::new(plan, image), reads_headers: false, header: 0 });
+            return Ok(GpuDecoder {
+                prepared: Prepared::new(plan, image),
+                reads_headers: false,
+                header: 0,
+                headers: vec![],
+            });
         };
         let BoundPipeline { array, rules: Rules { strict, generation, .. }, .. } = origin.bound;
         let options = Options { strict, generation, container: origin.container, ..options.clone() };
@@ -56,7 +68,12 @@ impl GpuDecoder {
         forms.adopt_informational(&header.bytes);
         let image = image(&plan, &forms.rows(), &|v| v, Status::PlanMismatch);
         let header = forms.fixed_header_bytes();
-        Ok(GpuDecoder { prepared: Prepared::new(plan, image), reads_headers: true, header })
+        Ok(GpuDecoder {
+            prepared: Prepared::new(plan, image),
+            reads_headers: true,
+            header,
+            headers: forms.coded(),
+        })
     }
 
     /// Puts a whole decompression on a stream. Nothing is waited for, nothing of the container is known, which may be shorter than its

@@ -63,6 +63,11 @@ impl Forms {
         self.own_checked.adopt_informational(header);
     }
 
+    /// The headers of an array that is coded, without and with checksums.
+    pub(super) fn coded(&self) -> Vec<Template> {
+        vec![self.own.clone(), self.own_checked.clone()]
+    }
+
     /// Index of the encoder's own form among the rows, and that of a stored array.
     fn rows_of(&self, checksum: bool) -> (u32, Option<u32>) {
         let own = u32::from(checksum);

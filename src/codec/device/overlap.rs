@@ -4,9 +4,8 @@
 
 use super::{DeviceSlice, GpuDecoder, GpuEncoder, prepared};
 use crate::base::error::{Error, Result, Status};
-use crate::format;
 use crate::gpu::abi::ContainerArgs;
-use crate::gpu::{CallStreams, Context, CopyStream, DeviceMemory, OwnStream, download, mapped};
+use crate::gpu::{CallStreams, Context, DeviceMemory, OwnStream, download, mapped};
 use crate::ir::division::Division;
 use crate::ir::step::Step;
 use crate::ir::value::{Place, Val};
@@ -228,7 +227,8 @@ impl GpuEncoder {
             copies_out.download(piece, container.address + at as u64)?;
             (at, rest) = (at + bytes, behind);
         }
-        [kernels, copies_out, copies_front].iter().try_for_each(CopyStream::finish)?;
+        copies_out.finish()?;
+        copies_front.finish()?;
         Ok(Sent { bytes: at, own })
     }
 }
@@ -243,35 +243,26 @@ impl GpuDecoder {
         checksum: bool,
     ) -> Result<Option<usize>> {
         let bytes = dst.len();
-        let Some(divided) = Divided::new(&self.prepared.plan, self.header, dst, container)? else {
+        let divided = Divided::new(&self.prepared.plan, self.header, dst, container)?;
+        let Some(divided) = divided.filter(|_| self.headers.iter().any(|header| header.begins(container)))
+        else {
             return Ok(None);
         };
         let memory = prepared::memory_mut(&mut ws.gpu)?;
         let call = Call::new(context, memory, (bytes, container.len()), checksum)?;
-        let restored = self.put_parts(&call, memory, &divided, (container, dst))?
-            && prepared::outcome(ws)?.status == Status::Ok as i32;
+        self.put_parts(&call, memory, &divided, (container, dst))?;
+        let restored = prepared::outcome(ws)?.status == Status::Ok as i32;
         Ok(restored.then_some(bytes))
     }
 
-    /// True if the header of a container is one of this plan.
-    fn has_header(&self, divided: &Divided<'_>, container: &[u8]) -> bool {
-        let plan = &self.prepared.plan;
-        format::read(container).is_ok_and(|header| {
-            header.bound.pipeline == plan.bound.pipeline
-                && header.bound.array == plan.bound.array
-                && matches!(&header.segments[..], [segment] if segment.start == divided.header)
-        })
-    }
-
-    /// Puts a decompression on the streams, and waits for the copies. False: the header is not one of this plan, and nothing is
-    /// written.
+    /// Puts a decompression on the streams, and waits for the copies.
     fn put_parts(
         &self,
         call: &Call<'_>,
         memory: &mut GpuMemory,
         divided: &Divided<'_>,
         (container, dst): (&[u8], &mut [u8]),
-    ) -> Result<bool> {
+    ) -> Result<()> {
         let &Call { context, array, result, checksum, .. } = call;
         let GpuMemory { block, streams: kept, .. } = memory;
         let ([kernels, copies_in, copies_out, _], _) = streams(context, kept)?.of_call(context)?;
@@ -300,18 +291,14 @@ impl GpuDecoder {
             if there == 0 {
                 run.open(&args)?;
             }
-            run.run_part(blocks.clone())?;
-            // While the first kernels run. They read no memory that a header states.
-            if there == 0 && !self.has_header(divided, container) {
-                return Ok(false);
-            }
             (first, there) = (blocks.end, needed);
+            run.run_part(blocks)?;
             copies_out.borrow().follow(stream, context)?;
             copies_out.download(piece, array.address + at as u64)?;
             (rest, at) = (behind, end);
         }
         run.seal(&args)?;
-        [kernels, copies_out].iter().try_for_each(CopyStream::finish)?;
-        Ok(true)
+        kernels.finish()?;
+        copies_out.finish()
     }
 }
