@@ -26,7 +26,7 @@ mod view;
 
 pub(crate) use call_streams::CallStreams;
 pub(crate) use context::Context;
-pub(crate) use copy_stream::CopyStream;
+
 pub(crate) use functions::{LaunchAttrs, batched, function};
 pub(crate) use memory::{DeviceMemory, Pinned, download, upload};
 pub(crate) use pinned_staging::PinnedStaging;

@@ -35,6 +35,7 @@ __constant__ Basis BASIS = basis();
 typedef uint32_t Products[4][256];
 struct SumTables {
   Products word, row;
+  uint8_t header[1024];
   uint32_t parts[2], data;
   int good;
 };
@@ -161,6 +162,13 @@ FZ_DEV Verdict checksums(const Frame& f, const HeaderRow& h, uint64_t header, ui
   if ((threadIdx.x & 31) == 0 && mine) atomicXor(&call->crc_payload, mine);
   if (threadIdx.x == 0) t.good = 1;
   if (!last_block(&call->crc_ticket, true)) return NO_VERDICT;
+  // Headers that are longer than this room are read from memory, byte by byte.
+  const uint8_t* front = c;
+  if (header <= sizeof t.header) {
+    for (uint32_t i = threadIdx.x; i < header; i += blockDim.x) t.header[i] = c[i];
+    front = t.header;
+    __syncthreads();
+  }
   const uint32_t data = *reinterpret_cast<volatile unsigned int*>(&call->crc_payload);
   const FieldRow* rows = f.table<FieldRow>(h.crcs_at);
   for (uint32_t i = 0; i < h.crcs; i++) {
@@ -168,7 +176,7 @@ FZ_DEV Verdict checksums(const Frame& f, const HeaderRow& h, uint64_t header, ui
     const bool whole = rows[i].what != CRC_DATA;
     // The field counts as zeros, or is left out.
     if (whole && warp < 2) {
-      const uint32_t part = warp == 0 ? warp_sum(t, c, at) : warp_sum(t, c + at + 4, behind);
+      const uint32_t part = warp == 0 ? warp_sum(t, front, at) : warp_sum(t, front + at + 4, behind);
       if ((threadIdx.x & 31) == 0) t.parts[warp] = part;
     }
     __syncthreads();
@@ -186,8 +194,9 @@ FZ_DEV Verdict checksums(const Frame& f, const HeaderRow& h, uint64_t header, ui
       }
       const uint32_t crc = finish(t, linear, bytes);
       if (threadIdx.x == 0) {
-        if (!check) store<uint32_t>(f.container + at, crc);
-        else if (load<uint32_t>(c + at) != crc) t.good = 0;
+        if (check) t.good &= load<uint32_t>(front + at) == crc;
+        else store<uint32_t>(f.container + at, crc);
+        if (!check && front != c) store<uint32_t>(t.header + at, crc);
       }
     }
     // The next checksum covers this one.
