@@ -26,7 +26,6 @@ mod view;
 
 pub(crate) use call_streams::CallStreams;
 pub(crate) use context::Context;
-
 pub(crate) use functions::{LaunchAttrs, batched, function};
 pub(crate) use memory::{DeviceMemory, Pinned, download, upload};
 pub(crate) use pinned_staging::PinnedStaging;

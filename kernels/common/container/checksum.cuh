@@ -36,7 +36,7 @@ typedef uint32_t Products[4][256];
 struct SumTables {
   Products word, row;
   uint8_t header[1024];
-  uint32_t parts[2], data;
+  uint32_t parts[5];
   int good;
 };
 FZ_DEV void fill_tables(SumTables& t) {
@@ -148,8 +148,6 @@ FZ_DEV uint32_t payload_sum(const SumTables& t, const uint8_t* p, uint64_t n) {
   }
   return c;
 }
-FZ_DEV uint32_t finish(const SumTables& t, uint32_t linear, uint64_t bytes) { return ~(linear ^ times(t, ~0u, x_to(t, bytes))); }
-
 // Writes the checksums of a container of a form, or compares them with `check`, by all threads of the
 // grid. `call`: a ticket and a sum, which are zero. All threads of the block that ends last return the
 // verdict, other blocks NO_VERDICT.
@@ -175,24 +173,16 @@ FZ_DEV Verdict checksums(const Frame& f, const HeaderRow& h, uint64_t header, ui
     const uint64_t at = rows[i].at + shift(f, h, rows[i].at), behind = header - at - 4;
     const bool whole = rows[i].what != CRC_DATA;
     // The field counts as zeros, or is left out.
-    if (whole && warp < 2) {
-      const uint32_t part = warp == 0 ? warp_sum(t, front, at) : warp_sum(t, front + at + 4, behind);
-      if ((threadIdx.x & 31) == 0) t.parts[warp] = part;
+    const uint64_t gap = rows[i].what == CRC_HEADER ? 4 : 0, rest = rows[i].what == CRC_HEADER ? 0 : payload, bytes = (whole ? header - 4 + gap : 0) + rest;
+    for (uint32_t k = whole ? warp : warp + 4; k < 5; k += blockDim.x / 32) {
+      const uint32_t part = k == 0 ? warp_sum(t, front, at) : k == 1 ? warp_sum(t, front + at + 4, behind) : x_to(t, k == 2 ? gap + behind : k == 3 ? rest : bytes);
+      if ((threadIdx.x & 31) == 0) t.parts[k] = part;
     }
     __syncthreads();
     if (warp == 0) {
-      uint32_t linear = data;
-      uint64_t bytes = payload;
-      if (whole) {
-        const uint64_t gap = rows[i].what == CRC_HEADER ? 4 : 0;
-        linear = times(t, t.parts[0], x_to(t, gap + behind)) ^ t.parts[1];
-        bytes = header - 4 + gap;
-        if (rows[i].what == CRC_REST) {
-          linear = times(t, linear, x_to(t, payload)) ^ data;
-          bytes += payload;
-        }
-      }
-      const uint32_t crc = finish(t, linear, bytes);
+      uint32_t linear = whole ? times(t, t.parts[0], t.parts[2]) ^ t.parts[1] : 0;
+      if (rest) linear = (whole ? times(t, linear, t.parts[3]) : 0) ^ data;
+      const uint32_t crc = ~(linear ^ times(t, ~0u, t.parts[4]));
       if (threadIdx.x == 0) {
         if (check) t.good &= load<uint32_t>(front + at) == crc;
         else store<uint32_t>(f.container + at, crc);
