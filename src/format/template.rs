@@ -329,3 +329,30 @@ impl<'a> Report<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only the bytes that all headers have are compared.
+    #[test]
+    fn containers_begin_with_the_bytes_of_their_template() {
+        let mut template = Template::new(vec![]);
+        template.bytes(|w| w.bytes(b"ab"));
+        template.informational(|w| w.bytes(&[1]));
+        template.capacity(7);
+        template.fixed(Field::PayloadBytes, 4);
+        template.crc(Crc::Data);
+        template.bytes(|w| w.bytes(b"c"));
+        let mut container = [&b"ab"[..], &[0; 17], b"c", &[9; 3]].concat();
+        assert!(template.begins(&container));
+        for k in 0..container.len() {
+            container[k] ^= 1;
+            assert_eq!(template.begins(&container), ![0, 1, 19].contains(&k), "{k}");
+            container[k] ^= 1;
+            assert_eq!(template.begins(&container[..k]), k >= 20, "{k}");
+        }
+        template.varint(Field::PayloadBytes);
+        assert!(!template.begins(&container));
+    }
+}
