@@ -3,14 +3,18 @@
 use super::params::{BLOCKS, ExactParams, STATE_BYTES, TABLE, ZEROED_BYTES};
 use crate::ir::device::{DeviceLaunch, LaunchShape};
 use crate::ir::kernel::read_params;
-use crate::stages::multilevel::classed::{DECODER_SET_BYTES, ENCODER_SET_BYTES, MASK_RUN, POINTS, RUN_ROOM};
+use crate::stages::multilevel::classed::{
+    DECODER_SET_BYTES, ENCODER_SET_BYTES, MASK_RUN, POINTS, RUN_ROOM, RUN_WARPS,
+};
 
 /// Threads of a block.
 const THREADS: u32 = 256;
+/// Threads of a block whose warps code runs.
+const RUN_THREADS: u32 = 32 * RUN_WARPS;
 /// Batches of a section start at a multiple of this number.
 const UNIT: u64 = 256;
-/// The largest number of blocks that code batches: twice those that 132 multiprocessors execute at a time.
-const CODE_BLOCKS: u64 = 2 * 3 * 132;
+/// The largest number of blocks that code batches: those that 132 multiprocessors execute at a time.
+const CODE_BLOCKS: u64 = 4 * 132;
 /// Steps of the shortest run.
 const SHORTEST: u64 = 8;
 /// Integers of a step.
@@ -94,6 +98,11 @@ fn start_blocks(n: u64) -> u64 {
     n.div_ceil(POINTS as u64 * 16384).clamp(1, 128)
 }
 
+/// Blocks that code at most `runs` runs. Those that have none end at once.
+fn run_blocks(runs: u32) -> u64 {
+    u64::from(runs).div_ceil(u64::from(RUN_WARPS)).min(4 * u64::from(BLOCKS))
+}
+
 /// The launches that list the distinct values of `n` integers and replace the integers by ranks.
 fn table(mut made: DeviceLaunch, n: u64) -> DeviceLaunch {
     let (room, slots) = table_room(n);
@@ -146,12 +155,12 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then("exact_tables", 2 * PARTS, 512)
         .then("exact_runs", 1, 32)
         .then("exact_starts", PARTS * start_blocks(n), 1024)
-        .then("exact_encode_runs", u64::from(p.runs).div_ceil(8).min(4 * u64::from(BLOCKS)), THREADS)
+        .then("exact_encode_runs", run_blocks(p.runs), RUN_THREADS)
         .then("exact_count_words", blocks, THREADS)
         .then("exact_place", PARTS, 1024)
         .then_tagged("exact_stream", 1, 1024, blocks as u32)
         .then("exact_gather", blocks, THREADS)
-        .then("exact_encode_again", blocks, THREADS)
+        .then("exact_encode_again", run_blocks(p.runs).min(BLOCKS.into()), RUN_THREADS)
         .then("exact_put_low", blocks, THREADS);
     let (room, slots) = table_room(n);
     let (all, values) = (whole_batches(n), whole_batches(room));
@@ -177,10 +186,10 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let (n, values) = (elements(&p), most_values(elements(&p)));
     let blocks = wide(n);
     let masks = (mask_runs(values) + mask_runs(n)).div_ceil(u64::from(THREADS / 32));
-    let mut made = DeviceLaunch::one("exact_open", PARTS, THREADS)
+    let mut made = DeviceLaunch::one("exact_open", PARTS, 1024)
         .then("exact_decode_classes", masks, THREADS)
         .then("exact_decode_starts", PARTS * start_blocks(n), 1024)
-        .then("exact_decode_codes", blocks, THREADS)
+        .then("exact_decode_codes", run_blocks(p.runs), RUN_THREADS)
         .then("exact_count_low", blocks, THREADS)
         .then("exact_unpack", blocks, THREADS);
     // The launch before the first sums has added up the differences of its blocks.
