@@ -124,34 +124,25 @@ FZ_DEV multilevel::Token short_token(uint32_t u) {
   const uint32_t e = 31 - __clz((int)(u | 16)), more = e < 8 ? 2 : 1, bits = e - more;
   return {u < 16 ? u : (u >> bits) + (e < 8 ? 4 * e - 4 : 2 * e + 14), u < 16 ? 0 : bits};
 }
-// Codes from this number on have more raw bits than are kept with the token.
-constexpr uint32_t MANY_BITS = 1u << (multilevel::KEPT_BITS + 2);
 
 // The tokens of the numbers of a batch that is not quiet, by a warp. LONG: some codes may be long.
 template <bool LONG, class W> FZ_DEV void put_tokens(const EncoderMemory& memory, const Numbers<W>& n, uint32_t first, uint32_t own, uint32_t shift, bool holes, CodeCounts& counts) {
   typedef typename Wide<W>::Word T;
-  const uint32_t i = first + (threadIdx.x & 31) * EACH, filled = holes ? n.filled : 0, context = own << 6;
-  uint32_t *of = counts.of + context, all = 0, code[EACH], kept[EACH / 2];
+  const uint32_t i = first + (threadIdx.x & 31) * EACH, filled = holes ? n.filled : 0;
+  uint32_t* of = counts.of + own * multilevel::SYMBOLS;
+  Each<uint32_t> kept;
 #pragma unroll
   for (uint32_t k = 0; k < EACH; k++) {
     const T high = (T)n.u[k] >> shift;
-    code[k] = (uint32_t)high + (filled >> k & 1);
     const bool is_long = LONG && high >= (T)(multilevel::CODES - (holes ? 1 : 0));
-    if (is_long) code[k] = 0;
-    const multilevel::Token t = short_token(code[k]);
-    const uint32_t token = is_long ? multilevel::EXACT : t.token, word = token | context | (code[k] & ~(~0u << t.bits)) << 10;
-    kept[k / 2] = k % 2 ? __byte_perm(kept[k / 2], word, 0x5410) : word;
-    atomicAdd(&of[token], 1u);
-    all |= code[k];
-  }
-  if (all >= MANY_BITS) {
-#pragma unroll
-    for (uint32_t k = 0; k < EACH; k++)
-      if (code[k] >= MANY_BITS) memory.more[i + k] = (uint16_t)((code[k] & ~(~0u << short_token(code[k]).bits)) >> multilevel::KEPT_BITS);
+    const uint32_t code = is_long ? 0 : (uint32_t)high + (filled >> k & 1);
+    const multilevel::Token t = short_token(code);
+    kept.of[k] = is_long ? Kept::LONG : t.token | t.bits << Kept::BITS | (code & ~(~0u << t.bits)) << Kept::RAW;
+    atomicAdd(&of[is_long ? multilevel::EXACT : t.token], 1u);
   }
   // Places without a number were counted as zeros.
   if (n.live != Neighbors::ALL_OF) atomicAdd(&of[0], (uint32_t)__popc(n.live) - EACH);
-  *reinterpret_cast<uint4*>(memory.kept + i) = make_uint4(kept[0], kept[1], kept[2], kept[3]);
+  *reinterpret_cast<Each<uint32_t>*>(memory.kept + i) = kept;
 }
 
 // Consecutive fields of a batch, in shared memory of a warp.
@@ -336,13 +327,20 @@ extern "C" __global__ void __launch_bounds__(1024) exact_scale(FZ_ARGS) {
   if (fz::cancelled(a)) return;
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::find_scale<decltype(w)>(a, lengths, sorted); });
 }
-extern "C" __global__ void __launch_bounds__(256, 4) exact_code(FZ_ARGS) {
+// For words of at most 4 bytes. Words of 8 bytes require more registers.
+extern "C" __global__ void __launch_bounds__(256, 5) exact_code(FZ_ARGS) {
+  __shared__ fz::exact::CodeCounts counts;
+  __shared__ fz::exact::FieldRoom<uint32_t> rooms[8];
+  if (fz::cancelled(a)) return;
+  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) {
+    if constexpr (sizeof(w) <= 4) fz::exact::code_all<decltype(w)>(a, counts, reinterpret_cast<fz::exact::FieldRoom<decltype(w)>&>(rooms[threadIdx.x >> 5]));
+  });
+}
+extern "C" __global__ void __launch_bounds__(256, 4) exact_code_wide(FZ_ARGS) {
   __shared__ fz::exact::CodeCounts counts;
   __shared__ fz::exact::FieldRoom<uint64_t> rooms[8];
   if (fz::cancelled(a)) return;
-  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) {
-    fz::exact::code_all<decltype(w)>(a, counts, reinterpret_cast<fz::exact::FieldRoom<decltype(w)>&>(rooms[threadIdx.x >> 5]));
-  });
+  fz::exact::code_all<uint64_t>(a, counts, rooms[threadIdx.x >> 5]);
 }
 extern "C" __global__ void __launch_bounds__(256) exact_count_classes(FZ_ARGS) {
   __shared__ uint32_t counts[256];

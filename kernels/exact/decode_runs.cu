@@ -168,7 +168,7 @@ extern "C" __global__ void __launch_bounds__(1024) exact_decode_starts(FZ_ARGS) 
   if (fz::cancelled(a)) return;
   fz::exact::put_starts(a, words);
 }
-extern "C" __global__ void __launch_bounds__(32 * fz::multilevel::RUN_WARPS, 10) exact_decode_codes(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(32 * fz::multilevel::RUN_WARPS, 8) exact_decode_codes(FZ_ARGS) {
   __shared__ fz::exact::CodesRoom room;
   if (fz::cancelled(a)) return;
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::decode_codes<decltype(w)>(a, room); });

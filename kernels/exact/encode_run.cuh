@@ -8,7 +8,6 @@
 
 namespace fz {
 namespace exact {
-using multilevel::NO_POINT;
 using multilevel::RUN_WARPS;
 using multilevel::RunEncoder;
 using multilevel::RunEntries;
@@ -88,10 +87,9 @@ template <bool ANYWHERE> FZ_DEV void encode_classes(RunEncoder<ANYWHERE>& run, c
   }
 }
 
-// The integers of a section: their tokens with the first raw bits, the other raw bits, and their numbers, of which long codes store the
-// bits above those of their batch.
+// The integers of a section: their tokens, and their numbers, of which long codes store the bits above those of their batch.
 struct Tokens {
-  const uint16_t *kept, *more;
+  const uint32_t* kept;
   const uint8_t *numbers, *classes;
   uint32_t width, count;
   // 1 if codes have one more for holes.
@@ -113,11 +111,11 @@ struct Tokens {
   }
 };
 
-// Encodes the raw bits of a step of which some integer has more bits than are kept with tokens, or a long code.
+// Encodes the raw bits of a step of which some integer has more than 16, or a long code.
 template <bool ANYWHERE> FZ_APART RunEncoder<ANYWHERE> long_raw(RunEncoder<ANYWHERE> run, const Tokens& of, uint32_t kept, uint32_t i) {
-  const uint32_t t = kept & 63, count = multilevel::raw_bits(t, 8 * of.width);
-  uint64_t value = kept >> 10;
-  if (count > multilevel::KEPT_BITS) value = t == multilevel::EXACT ? of.long_code(i) : value | (uint64_t)of.more[i] << multilevel::KEPT_BITS;
+  const bool is_long = kept == Kept::LONG;
+  const uint32_t count = is_long ? 8 * of.width : (kept & Kept::ALL_BITS) >> Kept::BITS;
+  const uint64_t value = is_long ? of.long_code(i) : kept >> Kept::RAW;
 #pragma unroll 1
   for (uint32_t group = 4; group-- > 0;) {
     const uint32_t n = count > 16 * group ? min(count - 16 * group, 16u) : 0;
@@ -131,49 +129,51 @@ template <bool ANYWHERE> struct TokenEncoder {
   const RunEntries& entries;
   RunEncoder<ANYWHERE>& run;
 
-  // The tokens of the steps of a batch; NO_POINT where a step has no integer, or is not in `mask`.
+  // The tokens of the steps of a batch; `Kept::NONE` where a step has no integer, or is not in `mask`.
   FZ_DEV void load(uint32_t (&kept)[BATCH], uint32_t batch, uint32_t mask) const {
     const uint32_t first = batch * POINTS + (threadIdx.x & 31);
-    const uint16_t* from = of.kept + first;
+    const uint32_t* from = of.kept + first;
     if (mask == (1u << BATCH) - 1 && batch * POINTS + POINTS <= of.count) {
 #pragma unroll
       for (uint32_t j = 0; j < BATCH; j++) kept[j] = from[j * STEP];
       return;
     }
 #pragma unroll
-    for (uint32_t j = 0; j < BATCH; j++) kept[j] = (mask >> j & 1) && first + j * STEP < of.count ? from[j * STEP] : NO_POINT;
+    for (uint32_t j = 0; j < BATCH; j++) kept[j] = (mask >> j & 1) && first + j * STEP < of.count ? from[j * STEP] : Kept::NONE;
   }
-  // Encodes step j of a batch. The first comparison is true for tokens with raw bits and for token 15, but not for token 63. Tokens from
-  // 16 to 30 have 2 to 5 bits; 1 is added so that token 63 is not a longer one.
-  FZ_DEV void step(uint32_t kept, uint32_t batch, uint32_t j) const {
-    const uint2 entry = entries.at(kept % 1024);
-    if (__any_sync(ALL, (kept + 1) & 48)) {
-      if (__any_sync(ALL, (kept + 1) & 32)) run = long_raw(run, of, kept, batch * POINTS + j * STEP + (threadIdx.x & 31));
-      else run.bits((kept & 48) == 16 ? (kept >> 2 & 3) + 2 : 0, kept >> 10);
+  // Encodes step j of a batch, whose entries are those from number `first` on.
+  FZ_DEV void step(uint32_t kept, uint32_t first, uint32_t batch, uint32_t j) const {
+    const uint2 entry = entries.at(first + kept % multilevel::SYMBOLS);
+    const uint32_t bits = kept & Kept::ALL_BITS;
+    if (__any_sync(ALL, bits)) {
+      if (__any_sync(ALL, bits > 16 << Kept::BITS)) run = long_raw(run, of, kept, batch * POINTS + j * STEP + (threadIdx.x & 31));
+      else run.bits(bits >> Kept::BITS, kept >> Kept::RAW);
     }
     run.symbol(entry);
   }
   // Batches backward; the tokens of the next one are on their way.
   FZ_DEV void batches(const Section& s, const Coding& c, const multilevel::RunSteps& steps) const {
     multilevel::RunBatches<true> walk(s, c, of.classes, steps);
-    uint32_t batch = 0, mask = 0, ahead[BATCH];
+    uint32_t batch = 0, mask = 0, class_of = 0, ahead[BATCH];
     bool more = walk.next(batch, mask);
     if (more) load(ahead, batch, mask);
+    if (more) class_of = of.classes[batch];
 #pragma unroll 1
     while (more) {
-      const uint32_t at = batch, now = mask;
+      const uint32_t at = batch, now = mask, first = class_of * multilevel::SYMBOLS;
       uint32_t kept[BATCH];
 #pragma unroll
       for (uint32_t j = 0; j < BATCH; j++) kept[j] = ahead[j];
       more = walk.next(batch, mask);
       if (more) load(ahead, batch, mask);
+      if (more) class_of = of.classes[batch];
       if (now == (1u << BATCH) - 1) {
 #pragma unroll
-        for (int j = BATCH - 1; j >= 0; j--) step(kept[j], at, j);
+        for (int j = BATCH - 1; j >= 0; j--) step(kept[j], first, at, j);
       } else {
 #pragma unroll
         for (int j = BATCH - 1; j >= 0; j--)
-          if (now >> j & 1) step(kept[j], at, j);
+          if (now >> j & 1) step(kept[j], first, at, j);
       }
     }
   }
@@ -189,7 +189,7 @@ template <bool ANYWHERE> FZ_DEV uint32_t encode_run(const EncoderMemory& memory,
     encode_classes(run, s, classes, entries, place.run);
   } else {
     const uint32_t first = memory.first_code(place.part, p), hole = place.part == OF_ARRAY && memory.state->head.holes;
-    const Tokens tokens = {memory.kept + first, memory.more + first, memory.numbers(place.part, 0, p.width), classes, p.width, s.count, hole, part.scale};
+    const Tokens tokens = {memory.kept + first, memory.numbers(place.part, 0, p.width), classes, p.width, s.count, hole, part.scale};
     const TokenEncoder<ANYWHERE> encoder = {tokens, entries, run};
     encoder.batches(s, part.c, multilevel::RunSteps(s, part.c, memory.starts + part.c.first_run, place.run));
   }

@@ -50,6 +50,13 @@ struct Zeroed {
 };
 static_assert(sizeof(Zeroed) == ZEROED_BYTES, "as in Rust");
 
+// The token of a code with the number and the value of its raw bits, of which a long code has others.
+struct Kept {
+  static constexpr uint32_t BITS = 6, RAW = 11, ALL_BITS = 31 << BITS, LONG = multilevel::EXACT | ALL_BITS;
+  // In place of a lane that has no integer in a step: token 63, which does not occur, so that its entry is 0.
+  static constexpr uint32_t NONE = 63;
+};
+
 // The elements that the encoder looks at.
 struct Sample {
   uint32_t count, stride;
@@ -81,8 +88,9 @@ struct EncoderMemory : Memory {
   Zeroed& zeroed;
   // For each part the sets of the tokens and of the classes.
   multilevel::EncoderSet* sets;
-  // For both parts: tokens with their first raw bits, the other raw bits, and the number of integers other than holes of batches.
-  uint16_t *kept, *more, *fields;
+  // For both parts: tokens with their raw bits, and the number of integers other than holes of batches.
+  uint32_t* kept;
+  uint16_t* fields;
   // The integers, the ranks, and the values of the table twice. One of each two is later used for numbers. The other one of integers and
   // ranks is later used for runs, with the memory between both.
   uint8_t *integers, *ranks, *between, *values[2];
@@ -100,8 +108,7 @@ struct EncoderMemory : Memory {
     rank_of = take<uint32_t>(4ull * slots_of(p) + 4);
     uint8_t* const searched = rest;
     rest = tokens;
-    kept = take<uint16_t>(2 * both);
-    more = take<uint16_t>(2 * both);
+    kept = take<uint32_t>(4 * both);
     fields = take<uint16_t>(2ull * (batch_room(most_values(p)) + batch_room(n)));
     if (rest < searched) rest = searched;
     const uint64_t bytes = p.width * whole_batches(n), beside = up(p.width < 4 ? (uint64_t)multilevel::RUN_ROOM * p.runs : 0);
@@ -276,7 +283,8 @@ template <class W> struct Numbers {
     filled = live;
     // The last differences along y and z before the batch.
     W before = 0;
-    if (of.is_inside(begin, count)) {
+    const bool inside = of.is_inside(begin, count);
+    if (inside) {
       load_inside(of, first);
       if (of.x && lane + MOST_ORDER >= 32) before = of.inside(begin - 32 + lane);
     } else {
@@ -299,6 +307,11 @@ template <class W> struct Numbers {
       u[0] = (W)(u[0] - (lane ? left : last));
       // The first lanes become wrong, and are not read.
       before = (W)(before - (W)__shfl_up_sync(ALL, (T)before, 1));
+    }
+    if (inside && !form.plain) {
+#pragma unroll
+      for (uint32_t k = 0; k < EACH; k++) u[k] = zigzag((W)(u[k] - form.center));
+      return;
     }
 #pragma unroll
     for (uint32_t k = 0; k < EACH; k++) {

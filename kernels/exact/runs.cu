@@ -110,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(1024) exact_starts(FZ_ARGS) {
   if (fz::cancelled(a)) return;
   fz::exact::put_starts(a, words);
 }
-extern "C" __global__ void __launch_bounds__(32 * fz::exact::RUN_WARPS, 8) exact_encode_runs(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(32 * fz::exact::RUN_WARPS, 9) exact_encode_runs(FZ_ARGS) {
   __shared__ fz::exact::RunsRoom own;
   if (fz::cancelled(a)) return;
   fz::exact::encode_runs(a, own);

@@ -139,6 +139,9 @@ FZ_APART RunEncoder<ANYWHERE> long_raw(RunEncoder<ANYWHERE> run, const Plan& pla
   return run;
 }
 
+// In place of the token of a lane that has no point in a step: token 63, which does not occur, so that its entry is 0.
+constexpr uint32_t NO_POINT = 1023;
+
 template <class T, bool ANYWHERE> struct TokenEncoder {
   const Plan& plan;
   const Section& s;

@@ -5,9 +5,6 @@
 
 namespace fz {
 namespace multilevel {
-// In place of the token of a lane that has no point in a step: token 63, which does not occur, so that its entry is 0.
-constexpr uint32_t NO_POINT = 1023;
-
 // Entries in shared memory.
 struct RunEntries {
   Shared<uint2> of;

@@ -13,8 +13,10 @@ const THREADS: u32 = 256;
 const RUN_THREADS: u32 = 32 * RUN_WARPS;
 /// Batches of a section start at a multiple of this number.
 const UNIT: u64 = 256;
-/// The largest number of blocks that code batches: those that 132 multiprocessors execute at a time.
-const CODE_BLOCKS: u64 = 4 * 132;
+/// The function that codes batches, and its largest number of blocks: those that 132 multiprocessors execute at a time.
+fn code_batches(width: u64) -> (&'static str, u64) {
+    if width <= 4 { ("exact_code", 5 * 132) } else { ("exact_code_wide", 4 * 132) }
+}
 /// Steps of the shortest run.
 const SHORTEST: u64 = 8;
 /// Integers of a step.
@@ -139,6 +141,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     }
     let (n, width) = (elements(&p), u64::from(p.width));
     let (blocks, batches) = (wide(n), n.div_ceil(POINTS as u64));
+    let (code, code_blocks) = code_batches(width);
     let made = DeviceLaunch::one("exact_sample", 1, 1024)
         .then("exact_places", blocks, THREADS)
         .then("exact_integers", blocks, THREADS)
@@ -150,7 +153,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then("exact_fills", blocks, THREADS)
         .then("exact_fills_before", 1, 1024)
         .then("exact_scale", PARTS, 1024)
-        .then("exact_code", blocks.min(CODE_BLOCKS), THREADS)
+        .then(code, blocks.min(code_blocks), THREADS)
         .then("exact_count_classes", batches.div_ceil(4096), THREADS)
         .then("exact_tables", 2 * PARTS, 512)
         .then("exact_runs", 1, 32)
@@ -165,7 +168,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let (room, slots) = table_room(n);
     let (all, values) = (whole_batches(n), whole_batches(room));
     // `EncoderMemory` in kernels/exact/encoder.cuh.
-    let tokens = 2 * up(2 * (all + values)) + up(2 * (batch_room(most_values(n)) + batch_room(n)));
+    let tokens = up(4 * (all + values)) + up(2 * (batch_room(most_values(n)) + batch_room(n)));
     let search = up(8 * slots + 8) + up(4 * slots + 4);
     let beside = if width < 4 { up(u64::from(RUN_ROOM) * u64::from(p.runs)) } else { 0 };
     let scratch = common_bytes(&p, n)
