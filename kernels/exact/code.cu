@@ -93,7 +93,7 @@ template <class W> FZ_DEV void find_scale(const Args& a, uint32_t* lengths, uint
     if (k * stride < part.s.batches) {
       Numbers<W> own;
       numbers.load(own, k * stride, 0);
-      if (!own.length(numbers.holes, halves)) halves = ~0u;
+      if (!own.length(numbers.holes, own.fields(), halves)) halves = ~0u;
     }
     if (lane == 0) lengths[k] = halves;
   }
@@ -116,8 +116,7 @@ template <class W> FZ_DEV void find_scale(const Args& a, uint32_t* lengths, uint
 
 // Counts of a block.
 struct CodeCounts {
-  uint32_t of[multilevel::CONTEXTS * multilevel::SYMBOLS], busy;
-  unsigned long long raw;
+  uint32_t of[multilevel::CONTEXTS * multilevel::SYMBOLS], busy, raw;
 };
 
 // The token of a code below CODES, as `multilevel::token_of`.
@@ -125,45 +124,25 @@ FZ_DEV multilevel::Token short_token(uint32_t u) {
   const uint32_t e = 31 - __clz((int)(u | 16)), more = e < 8 ? 2 : 1, bits = e - more;
   return {u < 16 ? u : (u >> bits) + (e < 8 ? 4 * e - 4 : 2 * e + 14), u < 16 ? 0 : bits};
 }
-// Codes from this number on have more raw bits than are kept with the token.
-constexpr uint32_t MANY_BITS = 1u << (multilevel::KEPT_BITS + 2);
 
-// The tokens of the numbers of a batch that is not quiet, by a warp; returns the raw bits of a lane.
-template <class W> FZ_DEV uint32_t put_tokens(const EncoderMemory& memory, const Numbers<W>& n, uint32_t first, uint32_t own, uint32_t shift, uint32_t hole, bool has_long, CodeCounts& counts) {
+// The tokens of the numbers of a batch that is not quiet, by a warp. LONG: some codes may be long.
+template <bool LONG, class W> FZ_DEV void put_tokens(const EncoderMemory& memory, const Numbers<W>& n, uint32_t first, uint32_t own, uint32_t shift, bool holes, CodeCounts& counts) {
   typedef typename Wide<W>::Word T;
-  const uint32_t i = first + (threadIdx.x & 31) * EACH;
-  uint32_t *of = counts.of + own * multilevel::SYMBOLS, raw_bits = 0, most = 0, code[EACH];
-  Each<uint16_t> kept;
+  const uint32_t i = first + (threadIdx.x & 31) * EACH, filled = holes ? n.filled : 0;
+  uint32_t* of = counts.of + own * multilevel::SYMBOLS;
+  Each<uint32_t> kept;
 #pragma unroll
   for (uint32_t k = 0; k < EACH; k++) {
     const T high = (T)n.u[k] >> shift;
-    code[k] = n.filled >> k & 1 ? (uint32_t)high + hole : 0;
-    if (has_long && high >= (T)(multilevel::CODES - hole)) code[k] = 0;
-    const multilevel::Token t = short_token(code[k]);
-    kept.of[k] = (uint16_t)(t.token | own << 6 | (code[k] & ~(~0u << t.bits)) << 10);
-    atomicAdd(&of[t.token], 1u);
-    raw_bits += t.bits;
-    most = max(most, code[k]);
-  }
-  if (has_long) {
-#pragma unroll
-    for (uint32_t k = 0; k < EACH; k++) {
-      if (((T)n.u[k] >> shift) < (T)(multilevel::CODES - hole)) continue;
-      kept.of[k] = (uint16_t)(multilevel::EXACT | own << 6);
-      atomicAdd(&of[multilevel::EXACT], 1u);
-      atomicAdd(&of[0], ~0u);
-      raw_bits += BITS<W>;
-    }
-  }
-  if (most >= MANY_BITS) {
-#pragma unroll
-    for (uint32_t k = 0; k < EACH; k++)
-      if (code[k] >= MANY_BITS) memory.more[i + k] = (uint16_t)((code[k] & ~(~0u << short_token(code[k]).bits)) >> multilevel::KEPT_BITS);
+    const bool is_long = LONG && high >= (T)(multilevel::CODES - (holes ? 1 : 0));
+    const uint32_t code = is_long ? 0 : (uint32_t)high + (filled >> k & 1);
+    const multilevel::Token t = short_token(code);
+    kept.of[k] = is_long ? Kept::LONG : t.token | t.bits << Kept::BITS | (code & ~(~0u << t.bits)) << Kept::RAW;
+    atomicAdd(&of[is_long ? multilevel::EXACT : t.token], 1u);
   }
   // Places without a number were counted as zeros.
   if (n.live != Neighbors::ALL_OF) atomicAdd(&of[0], (uint32_t)__popc(n.live) - EACH);
-  *reinterpret_cast<Each<uint16_t>*>(memory.kept + i) = kept;
-  return raw_bits;
+  *reinterpret_cast<Each<uint32_t>*>(memory.kept + i) = kept;
 }
 
 // Consecutive fields of a batch, in shared memory of a warp.
@@ -186,8 +165,28 @@ template <class W> struct __align__(16) FieldRoom {
     __syncwarp();
   }
 };
-// Writes the low bits of the numbers of a batch, of at most four bytes: a lane has consecutive fields.
-template <class W> FZ_DEV void put_low_bits(uint32_t* room, const Numbers<W>& n, uint32_t* to, uint32_t shift, uint32_t fields) {
+// The low bits of the numbers of a whole batch, at least four of each: a lane has consecutive fields, which begin in the last word of the
+// lane before.
+template <class W> FZ_DEV void pack_all(uint32_t* room, const Numbers<W>& n, uint32_t shift) {
+  const uint32_t bytes = (threadIdx.x & 31) * shift, mask = (1u << shift) - 1;
+  uint32_t *at = room + bytes / 4, have = bytes % 4 * 8, word = 0;
+#pragma unroll
+  for (uint32_t k = 0; k < EACH; k++) {
+    const uint32_t field = n.u[k] & mask;
+    word |= field << have;
+    const uint32_t rest = __funnelshift_l(field, 0, have);
+    have += shift;
+    if (have < 32) continue;
+    *at++ = word;
+    word = rest;
+    have -= 32;
+  }
+  __syncwarp();
+  if (have) *at |= word;
+  __syncwarp();
+}
+// The same for any number of fields and bits.
+template <class W> FZ_DEV void pack_some(uint32_t* room, const Numbers<W>& n, uint32_t shift, uint32_t fields) {
   const uint32_t lane = threadIdx.x & 31, words = (fields * shift + 31) / 32, mask = (1u << shift) - 1;
   uint32_t place = lane * EACH;
   if (fields != POINTS) place = warp_sum_to(__popc(n.filled)) - __popc(n.filled);
@@ -207,7 +206,13 @@ template <class W> FZ_DEV void put_low_bits(uint32_t* room, const Numbers<W>& n,
   }
   if ((uint32_t)bits) atomicOr(at, (uint32_t)bits);
   __syncwarp();
-  for (uint32_t k = lane; k < words; k += 32) to[k] = room[k];
+}
+// Writes the low bits of the numbers of a batch, of at most four bytes.
+template <class W> FZ_DEV void put_low_bits(uint32_t* room, const Numbers<W>& n, uint32_t* to, uint32_t shift, uint32_t fields) {
+  if (fields == POINTS && shift >= 4) pack_all(room, n, shift);
+  else pack_some(room, n, shift, fields);
+  // There is room for 16 bytes more.
+  for (uint32_t k = threadIdx.x & 31; 128 * k < fields * shift; k += 32) reinterpret_cast<uint4*>(to)[k] = reinterpret_cast<const uint4*>(room)[k];
   __syncwarp();
 }
 // The low bits of the numbers of a batch, and the bits above them if some code is long.
@@ -242,18 +247,17 @@ template <class W> FZ_DEV void code_part(const Args& a, const EncoderMemory& mem
   if (threadIdx.x == 0) counts.busy = 0;
   if (threadIdx.x == 0) counts.raw = 0;
   __syncthreads();
-  uint32_t raw = 0;
 #pragma unroll 1
   for (uint32_t batch = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; batch < batches; batch += warps) {
     Numbers<W> own;
     numbers.load(own, batch, numbers.holes && numbers.of.x ? fill_before(memory, numbers.of.o, numbers.hole, batch) : (W)0);
     uint32_t halves = 0;
-    const uint32_t class_of = own.length(numbers.holes, halves) ? scale.class_of(halves) : 0;
-    const uint32_t fields = __reduce_add_sync(ALL, (uint32_t)__popc(own.filled));
+    const uint32_t fields = own.fields(), class_of = own.length(numbers.holes, fields, halves) ? scale.class_of(halves) : 0;
     if (class_of) {
-      const uint32_t shift = scale.low_bits(class_of, BITS<W>);
-      const bool has_long = BITS<W> > 16 && __any_sync(ALL, own.has_long(shift, numbers.holes));
-      raw += put_tokens(memory, own, first_code + batch * POINTS, class_of, shift, numbers.holes ? 1 : 0, has_long, counts);
+      const uint32_t shift = scale.low_bits(class_of, BITS<W>), first = first_code + batch * POINTS;
+      const bool has_long = BITS<W> > 16 && __any_sync(ALL, own.may_be_long(shift));
+      if (BITS<W> > 16 && has_long) put_tokens<(BITS<W> > 16)>(memory, own, first, class_of, shift, numbers.holes, counts);
+      else put_tokens<false>(memory, own, first, class_of, shift, numbers.holes, counts);
       put_numbers(room, own, memory.numbers(number, batch, sizeof(W)), shift, fields, has_long);
     }
     if (lane != 0) continue;
@@ -261,14 +265,18 @@ template <class W> FZ_DEV void code_part(const Args& a, const EncoderMemory& mem
     all_fields[batch] = (uint16_t)fields;
     if (class_of) atomicAdd(&counts.busy, (uint32_t)__popc(part.s.all(batch)));
   }
+  __syncthreads();
+  // The raw bits of the tokens; those of a block are below 2^32.
+  uint32_t raw = 0;
+  for (uint32_t i = threadIdx.x; i < multilevel::CONTEXTS * multilevel::SYMBOLS; i += blockDim.x) raw += counts.of[i] * multilevel::raw_bits(i % multilevel::SYMBOLS, BITS<W>);
   raw = __reduce_add_sync(ALL, raw);
-  if (raw && lane == 0) atomicAdd(&counts.raw, (unsigned long long)raw);
+  if (raw && lane == 0) atomicAdd(&counts.raw, raw);
   __syncthreads();
   multilevel::Counts& all = memory.zeroed.counts[number];
   for (uint32_t i = threadIdx.x; i < multilevel::CONTEXTS * multilevel::SYMBOLS; i += blockDim.x)
     if (counts.of[i]) atomicAdd(&all.of[0][0] + i, counts.of[i]);
   if (threadIdx.x == 0 && counts.busy) atomicAdd(&all.busy, counts.busy);
-  if (threadIdx.x == 0 && counts.raw) atomicAdd(&all.raw, counts.raw);
+  if (threadIdx.x == 0 && counts.raw) atomicAdd(&all.raw, (unsigned long long)counts.raw);
   __syncthreads();
 }
 template <class W> FZ_DEV void code_all(const Args& a, CodeCounts& counts, FieldRoom<W>& room) {
@@ -319,13 +327,20 @@ extern "C" __global__ void __launch_bounds__(1024) exact_scale(FZ_ARGS) {
   if (fz::cancelled(a)) return;
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::find_scale<decltype(w)>(a, lengths, sorted); });
 }
-extern "C" __global__ void __launch_bounds__(256, 4) exact_code(FZ_ARGS) {
+// For words of at most 4 bytes. Words of 8 bytes require more registers.
+extern "C" __global__ void __launch_bounds__(256, 5) exact_code(FZ_ARGS) {
+  __shared__ fz::exact::CodeCounts counts;
+  __shared__ fz::exact::FieldRoom<uint32_t> rooms[8];
+  if (fz::cancelled(a)) return;
+  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) {
+    if constexpr (sizeof(w) <= 4) fz::exact::code_all<decltype(w)>(a, counts, reinterpret_cast<fz::exact::FieldRoom<decltype(w)>&>(rooms[threadIdx.x >> 5]));
+  });
+}
+extern "C" __global__ void __launch_bounds__(256, 4) exact_code_wide(FZ_ARGS) {
   __shared__ fz::exact::CodeCounts counts;
   __shared__ fz::exact::FieldRoom<uint64_t> rooms[8];
   if (fz::cancelled(a)) return;
-  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) {
-    fz::exact::code_all<decltype(w)>(a, counts, reinterpret_cast<fz::exact::FieldRoom<decltype(w)>&>(rooms[threadIdx.x >> 5]));
-  });
+  fz::exact::code_all<uint64_t>(a, counts, rooms[threadIdx.x >> 5]);
 }
 extern "C" __global__ void __launch_bounds__(256) exact_count_classes(FZ_ARGS) {
   __shared__ uint32_t counts[256];

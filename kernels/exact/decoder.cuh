@@ -28,11 +28,22 @@ FZ_DEV Words run_words(const Args& a, const Memory& memory, const Part& part, ui
   return {address(input(a, 0)) + part.codes + 2 * memory.places[run], memory.sizes[run]};
 }
 
-// The launch that writes elements: the last sum, or `exact_elements` if there are holes or ranks, or no sums.
-constexpr uint32_t BY_X = 0, BY_Y = 1, BY_Z = 2, BY_ALL = 3;
+// The launch that writes elements: the last sum, `exact_unpack` if there are no sums, or `exact_elements` if there are ranks, or holes
+// with sums.
+constexpr uint32_t BY_X = 0, BY_Y = 1, BY_Z = 2, BY_ALL = 3, BY_UNPACK = 4;
 FZ_DEV uint32_t writer(const Head& h) {
-  if (h.holes || h.table) return BY_ALL;
-  return h.z ? BY_Z : h.y ? BY_Y : h.order ? BY_X : BY_ALL;
+  if (h.table || (h.holes && h.order)) return BY_ALL;
+  return h.z ? BY_Z : h.y ? BY_Y : h.order ? BY_X : BY_UNPACK;
+}
+// Stores the elements of a thread from element `i` on, of `n` elements.
+template <class W> FZ_DEV void put_each(const multilevel::Target<W>& target, const Each<W>& own, uint32_t i, uint32_t n) {
+  if (target.whole && aligned(target.at, 16)) {
+    own.store(target.at, i, n);
+    return;
+  }
+#pragma unroll
+  for (uint32_t k = 0; k < EACH; k++)
+    if (i + k < n) target.put(i + k, own.of[k]);
 }
 
 // The axis of the sums that a launch adds up together with those along x, or 0. Its blocks have lines of whole rows, of which each

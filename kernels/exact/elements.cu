@@ -15,7 +15,6 @@ template <class W> FZ_DEV void put_elements(const Args& a, const DecoderMemory& 
   const uint32_t table = head.table;
   const bool holes = head.holes;
   bool bad = false;
-  const bool whole = target.whole && aligned(target.at, 16);
 #pragma unroll 1
   for (uint32_t i = EACH * (blockIdx.x * blockDim.x + threadIdx.x); i < n; i += EACH * gridDim.x * blockDim.x) {
     Each<W> own = Each<W>::load(o, i, n);
@@ -31,13 +30,7 @@ template <class W> FZ_DEV void put_elements(const Args& a, const DecoderMemory& 
       }
       own.of[k] = map.element(x);
     }
-    if (whole) {
-      own.store(target.at, i, n);
-    } else {
-#pragma unroll
-      for (uint32_t k = 0; k < EACH; k++)
-        if (i + k < n) target.put(i + k, own.of[k]);
-    }
+    put_each(target, own, i, n);
   }
   if (bad) corrupt(a);
 }

@@ -50,6 +50,13 @@ struct Zeroed {
 };
 static_assert(sizeof(Zeroed) == ZEROED_BYTES, "as in Rust");
 
+// The token of a code with the number and the value of its raw bits, of which a long code has others.
+struct Kept {
+  static constexpr uint32_t BITS = 6, RAW = 11, ALL_BITS = 31 << BITS, LONG = multilevel::EXACT | ALL_BITS;
+  // In place of a lane that has no integer in a step: token 63, which does not occur, so that its entry is 0.
+  static constexpr uint32_t NONE = 63;
+};
+
 // The elements that the encoder looks at.
 struct Sample {
   uint32_t count, stride;
@@ -81,8 +88,9 @@ struct EncoderMemory : Memory {
   Zeroed& zeroed;
   // For each part the sets of the tokens and of the classes.
   multilevel::EncoderSet* sets;
-  // For both parts: tokens with their first raw bits, the other raw bits, and the number of integers other than holes of batches.
-  uint16_t *kept, *more, *fields;
+  // For both parts: tokens with their raw bits, and the number of integers other than holes of batches.
+  uint32_t* kept;
+  uint16_t* fields;
   // The integers, the ranks, and the values of the table twice. One of each two is later used for numbers. The other one of integers and
   // ranks is later used for runs, with the memory between both.
   uint8_t *integers, *ranks, *between, *values[2];
@@ -100,8 +108,7 @@ struct EncoderMemory : Memory {
     rank_of = take<uint32_t>(4ull * slots_of(p) + 4);
     uint8_t* const searched = rest;
     rest = tokens;
-    kept = take<uint16_t>(2 * both);
-    more = take<uint16_t>(2 * both);
+    kept = take<uint32_t>(4 * both);
     fields = take<uint16_t>(2ull * (batch_room(most_values(p)) + batch_room(n)));
     if (rest < searched) rest = searched;
     const uint64_t bytes = p.width * whole_batches(n), beside = up(p.width < 4 ? (uint64_t)multilevel::RUN_ROOM * p.runs : 0);
@@ -162,6 +169,21 @@ template <class W> struct Differences {
     }
     return d;
   }
+  // True if all integers of a batch exist, and the neighbors of these and of the MOST_ORDER integers before.
+  FZ_DEV bool is_inside(uint32_t begin, uint32_t count) const {
+    if (begin == 0 || begin + POINTS > count || (z && begin < plane + MOST_ORDER)) return false;
+    if (!y) return true;
+    const uint32_t in_plane = begin % plane;
+    return in_plane >= row + MOST_ORDER && in_plane + POINTS <= plane;
+  }
+  // As `flat` where all neighbors exist.
+  FZ_DEV W inside(uint32_t i) const {
+    W d = o[i];
+    if (y) d = (W)(d - o[i - row]);
+    if (z) d = (W)(d - o[i - plane]);
+    if (y && z) d = (W)(d + o[i - row - plane]);
+    return d;
+  }
   FZ_DEV W behind(uint32_t i, uint32_t k) const { return i >= k ? flat(i - k) : (W)0; }
   FZ_DEV W at(uint32_t i) const {
     const W a = flat(i);
@@ -210,46 +232,72 @@ template <class W> struct Numbers {
   uint32_t live, filled;
   FZ_DEV static uint32_t first_of(uint32_t batch) { return batch * POINTS + (threadIdx.x & 31) * EACH; }
   FZ_DEV void look(uint32_t first, uint32_t count) { live = count >= first + EACH ? Neighbors::ALL_OF : count > first ? (1u << (count - first)) - 1 : 0; }
-  // The elements `back` before those of the lane, at the places in `at`; 0 at others.
-  FZ_DEV static Each<W> near(const Integers<W>& o, uint32_t first, uint32_t back, uint32_t at) {
+  // The elements `back` before those of the lane, of which all exist.
+  FZ_DEV static Each<W> near(const Integers<W>& o, uint32_t first, uint32_t back) {
+    if (back % EACH == 0) return *reinterpret_cast<const Each<W>*>(o.at + (first - back));
     Each<W> own;
-    if (__all_sync(ALL, at == Neighbors::ALL_OF) && back % EACH == 0) {
-      own = *reinterpret_cast<const Each<W>*>(o.at + (first - back));
-    } else {
 #pragma unroll
-      for (uint32_t k = 0; k < EACH; k++) own.of[k] = at >> k & 1 ? o.at[first + k - back] : (W)0;
-    }
+    for (uint32_t k = 0; k < EACH; k++) own.of[k] = o.at[first + k - back];
     return own;
   }
-  // Adds the integers of elements at the places in `at`, or subtracts them.
-  template <bool ADDS> FZ_DEV void add(const Integers<W>& o, const Each<W>& of, uint32_t at) {
+  // The same at the places in `at`; any other number at others.
+  FZ_DEV static Each<W> some(const Integers<W>& o, uint32_t first, uint32_t back, uint32_t at) {
+    if (__all_sync(ALL, at == Neighbors::ALL_OF)) return near(o, first, back);
+    Each<W> own;
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) own.of[k] = at >> k & 1 ? o.at[first + k - back] : (W)0;
+    return own;
+  }
+  // Adds the integers of the elements `back` before those of the lane at the places in `at`, or subtracts them.
+  template <bool ADDS> FZ_DEV void add(const Integers<W>& o, uint32_t first, uint32_t back, uint32_t at) {
+    const Each<W> of = some(o, first, back, at);
 #pragma unroll
     for (uint32_t k = 0; k < EACH; k++) {
       const W other = at >> k & 1 ? o.integer(of.of[k]) : (W)0;
       u[k] = ADDS ? (W)(u[k] + other) : (W)(u[k] - other);
     }
   }
-  FZ_DEV void load(const Differences<W>& of, const Form<W>& form, uint32_t count, uint32_t batch) {
-    const uint32_t lane = threadIdx.x & 31, first = first_of(batch);
-    look(first, count);
-    filled = live;
-    // The last differences along y and z before the batch.
-    W before = of.x && batch && lane + MOST_ORDER >= 32 ? of.flat(batch * POINTS - 32 + lane) : (W)0;
-    const Each<W> own = near(of.o, first, 0, live);
-    if (of.y || of.z) {
-      const Neighbors n(of, batch * POINTS);
-      Each<W> y = {}, z = {}, both = {};
-      if (of.y) y = near(of.o, first, of.row, n.y & live);
-      if (of.z) z = near(of.o, first, of.plane, n.z & live);
-      if (of.y && of.z) both = near(of.o, first, of.row + of.plane, n.y & n.z & live);
+  // Differences along y and z where all integers and their neighbors exist.
+  FZ_DEV void load_inside(const Differences<W>& of, uint32_t first) {
+    const Each<W> own = near(of.o, first, 0);
+    if (of.y && of.z) {
+      // Few registers are free, so that there are not more loads at a time.
+      const Each<W> y = near(of.o, first, of.row);
 #pragma unroll
-      for (uint32_t k = 0; k < EACH; k++) u[k] = of.o.integer(own.of[k]);
-      if (of.y) add<false>(of.o, y, n.y);
-      if (of.z) add<false>(of.o, z, n.z);
-      if (of.y && of.z) add<true>(of.o, both, n.y & n.z);
+      for (uint32_t k = 0; k < EACH; k++) u[k] = (W)(of.o.integer(own.of[k]) - of.o.integer(y.of[k]));
+      const Each<W> z = near(of.o, first, of.plane), both = near(of.o, first, of.row + of.plane);
+#pragma unroll
+      for (uint32_t k = 0; k < EACH; k++) u[k] = (W)(u[k] - of.o.integer(z.of[k]) + of.o.integer(both.of[k]));
+    } else if (of.y || of.z) {
+      const Each<W> other = near(of.o, first, of.y ? of.row : of.plane);
+#pragma unroll
+      for (uint32_t k = 0; k < EACH; k++) u[k] = (W)(of.o.integer(own.of[k]) - of.o.integer(other.of[k]));
     } else {
 #pragma unroll
       for (uint32_t k = 0; k < EACH; k++) u[k] = of.o.integer(own.of[k]);
+    }
+  }
+  FZ_DEV void load(const Differences<W>& of, const Form<W>& form, uint32_t count, uint32_t batch) {
+    const uint32_t lane = threadIdx.x & 31, first = first_of(batch), begin = batch * POINTS;
+    look(first, count);
+    filled = live;
+    // The last differences along y and z before the batch.
+    W before = 0;
+    const bool inside = of.is_inside(begin, count);
+    if (inside) {
+      load_inside(of, first);
+      if (of.x && lane + MOST_ORDER >= 32) before = of.inside(begin - 32 + lane);
+    } else {
+      if (of.x && batch && lane + MOST_ORDER >= 32) before = of.flat(begin - 32 + lane);
+      const Each<W> own = some(of.o, first, 0, live);
+#pragma unroll
+      for (uint32_t k = 0; k < EACH; k++) u[k] = of.o.integer(own.of[k]);
+      if (of.y || of.z) {
+        const Neighbors n(of, begin);
+        if (of.y) add<false>(of.o, first, of.row, n.y & live);
+        if (of.z) add<false>(of.o, first, of.plane, n.z & live);
+        if (of.y && of.z) add<true>(of.o, first, of.row + of.plane, n.y & n.z & live);
+      }
     }
 #pragma unroll 1
     for (uint32_t turn = 0; turn < of.x; turn++) {
@@ -259,6 +307,11 @@ template <class W> struct Numbers {
       u[0] = (W)(u[0] - (lane ? left : last));
       // The first lanes become wrong, and are not read.
       before = (W)(before - (W)__shfl_up_sync(ALL, (T)before, 1));
+    }
+    if (inside && !form.plain) {
+#pragma unroll
+      for (uint32_t k = 0; k < EACH; k++) u[k] = zigzag((W)(u[k] - form.center));
+      return;
     }
 #pragma unroll
     for (uint32_t k = 0; k < EACH; k++) {
@@ -270,7 +323,7 @@ template <class W> struct Numbers {
   FZ_DEV void load(const Differences<W>& of, const Form<W>& form, uint32_t count, uint32_t batch, W hole, W fill) {
     const uint32_t lane = threadIdx.x & 31, first = first_of(batch);
     look(first, count);
-    Each<W> own = near(of.o, first, 0, live);
+    Each<W> own = some(of.o, first, 0, live);
     W last = 0;
     filled = 0;
 #pragma unroll
@@ -289,22 +342,23 @@ template <class W> struct Numbers {
       if (filled >> k & 1) from = own.of[k];
     }
   }
-  // True if the code of a number of this lane is long.
-  FZ_DEV bool has_long(uint32_t shift, bool holes) const {
-    W most = 0;
+  // True if the code of a number of this lane may be long.
+  FZ_DEV bool may_be_long(uint32_t shift) const {
+    T all = 0;
 #pragma unroll
-    for (uint32_t k = 0; k < EACH; k++) most = u[k] > most ? u[k] : most;
-    return (T)most >> shift >= (T)(multilevel::CODES - (holes ? 1 : 0));
+    for (uint32_t k = 0; k < EACH; k++) all |= (T)u[k];
+    return all >> shift >= (T)(multilevel::CODES / 2);
   }
-  // The length of a number on average, in halves of bits. Returns false if the batch is quiet.
-  FZ_DEV bool length(bool holes, uint32_t& halves) const {
-    uint32_t sum = 0, count = __popc(filled);
+  // The integers of the batch other than holes.
+  FZ_DEV uint32_t fields() const { return __all_sync(ALL, filled == Neighbors::ALL_OF) ? POINTS : __reduce_add_sync(ALL, (uint32_t)__popc(filled)); }
+  // The length of one of `count` numbers on average, in halves of bits. Returns false if the batch is quiet.
+  FZ_DEV bool length(bool holes, uint32_t count, uint32_t& halves) const {
+    uint32_t sum = 0;
 #pragma unroll
     for (uint32_t k = 0; k < EACH; k++) sum += length_of(u[k]);
     sum = __reduce_add_sync(ALL, sum);
-    count = __reduce_add_sync(ALL, count);
     if (count == 0 || (!holes && sum == 0)) return false;
-    halves = (4 * sum + count) / (2 * count);
+    halves = count == POINTS ? (4 * sum + POINTS) / (2 * POINTS) : (4 * sum + count) / (2 * count);
     return true;
   }
 };

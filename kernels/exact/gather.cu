@@ -1,5 +1,6 @@
 // Stage exact, encoder: writes the stream from its parts, or the elements if these are shorter.
 #include "common/scan.cuh"
+#include "common/shared_memory.cuh"
 #include "common/stored.cuh"
 #include "exact/encode_run.cuh"
 #include "multilevel/put_section.cuh"
@@ -8,8 +9,8 @@ namespace fz {
 namespace exact {
 // The warps that write the words of a section before its runs. There are many words if a section has thousands of runs.
 constexpr uint32_t SCALE_WORDS = 9, HEAD_PARTS = 16;
-// Lanes that copy the low bits of a batch of few words, beside those of other batches.
-constexpr uint32_t COPY_LANES = 8, COPIED = 32 / COPY_LANES, FEW_WORDS = 128;
+// A warp copies the low bits of a batch, while this number of batches is on its way to the second cache.
+constexpr uint32_t AHEAD = 4;
 
 // Adds up the words of the low bits of the batches of each block.
 FZ_DEV void count_low(const Args& a, uint64_t* words) {
@@ -133,22 +134,50 @@ FZ_DEV void gather(const Args& a) {
 }
 
 // Runs that did not fit into their slots, to where they belong.
-FZ_DEV void encode_again(const Args& a, RunRoom* rooms) {
+FZ_DEV void encode_again(const Args& a, RunsRoom& own) {
   const ExactParams& p = params<ExactParams>(a);
   const EncoderMemory memory(a, p);
   if (elements(p) == 0 || memory.all.stored || !memory.all.overflows) return;
-  const State& state = *memory.state;
   const Out out(output(a, 0));
-  const uint32_t all = all_runs(state), warps = gridDim.x * (blockDim.x >> 5);
+  encode_groups<true>(
+      memory, p, own,
+      [&](const RunPlace& place, uint32_t number, uint8_t*& end, uint32_t& room) {
+        slot_end(memory, place, room);
+        const uint32_t words = memory.sizes[number];
+        const uint64_t at = memory.state->of[place.part].codes + 2 * (memory.places[number] + words);
+        if (words <= room || at > out.max) return false;
+        end = out.at + at;
+        room = words;
+        return true;
+      },
+      [](uint32_t, uint32_t) {});
+}
+
+// Copies the words of a batch to any place of the output, by a warp, in pairs that are aligned in the output.
+FZ_DEV void copy_batch(const Out& out, uint64_t at, const uint32_t* from, uint32_t words) {
+  constexpr uint32_t LOADS = 4;
+  const uint32_t lane = threadIdx.x & 31;
+  uint8_t* to = out.at + at;
+  if (at + 2ull * words > out.max || !aligned(to, 2)) {
+    for (uint32_t k = lane; k < words; k += 32) out.put<uint16_t>(at + 2ull * k, (uint16_t)(from[k / 2] >> 16 * (k % 2)));
+    return;
+  }
+  const uint32_t odd = aligned(to, 4) ? 0 : 1, pairs = (words - odd) / 2, done = odd + 2 * pairs;
+  uint16_t* of = reinterpret_cast<uint16_t*>(to);
+  uint32_t* all = reinterpret_cast<uint32_t*>(of + odd);
+  if (odd && lane == 0) of[0] = (uint16_t)from[0];
+  if (done < words && lane == 1) of[done] = (uint16_t)(from[done / 2] >> 16 * (done % 2));
 #pragma unroll 1
-  for (uint32_t number = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; number < all; number += warps) {
-    const RunPlace place(state, number);
-    uint32_t room;
-    slot_end(memory, place, room);
-    const uint32_t words = memory.sizes[number];
-    const uint64_t end = state.of[place.part].codes + 2 * (memory.places[number] + words);
-    if (words <= room || end > out.max) continue;
-    encode_run<true>(memory, p, place, out.at + end, words, rooms[threadIdx.x >> 5]);
+  for (uint32_t first = lane; first < pairs; first += 32 * LOADS) {
+    uint32_t own[LOADS], next[LOADS] = {};
+#pragma unroll
+    for (uint32_t j = 0; j < LOADS; j++) own[j] = first + 32 * j < pairs ? from[first + 32 * j] : 0;
+    if (odd)
+#pragma unroll
+      for (uint32_t j = 0; j < LOADS; j++) next[j] = first + 32 * j < pairs ? from[first + 32 * j + 1] : 0;
+#pragma unroll
+    for (uint32_t j = 0; j < LOADS; j++)
+      if (first + 32 * j < pairs) all[first + 32 * j] = __funnelshift_r(own[j], next[j], 16 * odd);
   }
 }
 
@@ -172,22 +201,19 @@ FZ_DEV void put_low(const Args& a, uint64_t* words, uint64_t* sizes) {
     for (uint32_t k = threadIdx.x; k < blockIdx.x; k += blockDim.x) at += memory.totals[number][k];
     for (uint32_t batch = share.own_first + lane; batch < share.own_end; batch += 32) own += words_in(batch);
     at = before_warp(at, own, words, sizes);
+    const uint8_t* numbers = memory.numbers(number, 0, p.width);
+    const uint32_t slot = POINTS * p.width;
 #pragma unroll 1
     for (uint32_t from = share.own_first; from < share.own_end; from += 32) {
       const BatchWords mine(words_in(from + lane));
+      const uint8_t* own_numbers = numbers + (uint64_t)(from + lane) * slot;
+      if (lane < AHEAD && mine.own >= 8) fz_prefetch(own_numbers, mine.own / 8 * 16);
 #pragma unroll 1
-      for (uint32_t first = 0; first < 32; first += COPIED) {
+      for (uint32_t k = 0; k < 32; k++) {
+        if (lane == k + AHEAD && mine.own >= 8) fz_prefetch(own_numbers, mine.own / 8 * 16);
+        const uint32_t count = __shfl_sync(ALL, mine.own, k), before = __shfl_sync(ALL, mine.before, k);
         // Batches behind the last one have no words.
-        const uint32_t own = first + lane / COPY_LANES, few = __shfl_sync(ALL, mine.own, own), few_before = __shfl_sync(ALL, mine.before, own);
-        if (!__any_sync(ALL, few > FEW_WORDS)) {
-          if (few) multilevel::copy_run<COPY_LANES>(out, part.low + 2 * (at + few_before), reinterpret_cast<const uint16_t*>(memory.numbers(number, from + own, p.width)), few);
-          continue;
-        }
-#pragma unroll 1
-        for (uint32_t k = first; k < first + COPIED; k++) {
-          const uint32_t count = __shfl_sync(ALL, mine.own, k), before = __shfl_sync(ALL, mine.before, k);
-          if (count) multilevel::copy_run(out, part.low + 2 * (at + before), reinterpret_cast<const uint16_t*>(memory.numbers(number, from + k, p.width)), count);
-        }
+        if (count) copy_batch(out, part.low + 2 * (at + before), reinterpret_cast<const uint32_t*>(numbers + (uint64_t)(from + k) * slot), count);
       }
       at += __shfl_sync(ALL, mine.before + mine.own, 31);
     }
@@ -210,12 +236,12 @@ extern "C" __global__ void __launch_bounds__(256) exact_gather(FZ_ARGS) {
   if (fz::cancelled(a)) return;
   fz::exact::gather(a);
 }
-extern "C" __global__ void __launch_bounds__(256) exact_encode_again(FZ_ARGS) {
-  __shared__ fz::exact::RunRoom rooms[8];
+extern "C" __global__ void __launch_bounds__(32 * fz::exact::RUN_WARPS) exact_encode_again(FZ_ARGS) {
+  __shared__ fz::exact::RunsRoom own;
   if (fz::cancelled(a)) return;
-  fz::exact::encode_again(a, rooms);
+  fz::exact::encode_again(a, own);
 }
-extern "C" __global__ void __launch_bounds__(256) exact_put_low(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(256, 8) exact_put_low(FZ_ARGS) {
   __shared__ uint64_t words[32], sizes[9];
   if (fz::cancelled(a)) return;
   fz::exact::put_low(a, words, sizes);

@@ -145,7 +145,7 @@ FZ_DEV void open(const Args& a, OpenRoom& own) {
 }  // namespace exact
 }  // namespace fz
 
-extern "C" __global__ void __launch_bounds__(256) exact_open(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(1024) exact_open(FZ_ARGS) {
   __shared__ fz::exact::OpenRoom own;
   if (fz::cancelled(a)) return;
   fz::exact::open(a, own);

@@ -70,19 +70,19 @@ FZ_DEV void put_starts(const Args& a, uint32_t* words) {
   find_starts(part, memory.classes + part.s.first_batch, memory.starts + part.c.first_run, words);
 }
 
-FZ_DEV void encode_runs(const Args& a, RunRoom* rooms) {
+FZ_DEV void encode_runs(const Args& a, RunsRoom& own) {
   const ExactParams& p = params<ExactParams>(a);
   const EncoderMemory memory(a, p);
   if (elements(p) == 0) return;
-  const uint32_t all = all_runs(*memory.state), warps = gridDim.x * (blockDim.x >> 5);
-#pragma unroll 1
-  for (uint32_t number = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; number < all; number += warps) {
-    const RunPlace place(*memory.state, number);
-    uint32_t room;
-    uint8_t* end = slot_end(memory, place, room);
-    const uint32_t words = encode_run<false>(memory, p, place, end, room, rooms[threadIdx.x >> 5]);
-    if ((threadIdx.x & 31) == 0) memory.sizes[number] = words;
-  }
+  encode_groups<false>(
+      memory, p, own,
+      [&](const RunPlace& place, uint32_t, uint8_t*& end, uint32_t& room) {
+        end = slot_end(memory, place, room);
+        return true;
+      },
+      [&](uint32_t number, uint32_t words) {
+        if ((threadIdx.x & 31) == 0) memory.sizes[number] = words;
+      });
 }
 
 FZ_DEV void place_runs(const Args& a, multilevel::PlaceMemory& own) {
@@ -110,10 +110,10 @@ extern "C" __global__ void __launch_bounds__(1024) exact_starts(FZ_ARGS) {
   if (fz::cancelled(a)) return;
   fz::exact::put_starts(a, words);
 }
-extern "C" __global__ void __launch_bounds__(256, 4) exact_encode_runs(FZ_ARGS) {
-  __shared__ fz::exact::RunRoom rooms[8];
+extern "C" __global__ void __launch_bounds__(32 * fz::exact::RUN_WARPS, 9) exact_encode_runs(FZ_ARGS) {
+  __shared__ fz::exact::RunsRoom own;
   if (fz::cancelled(a)) return;
-  fz::exact::encode_runs(a, rooms);
+  fz::exact::encode_runs(a, own);
 }
 extern "C" __global__ void __launch_bounds__(1024) exact_place(FZ_ARGS) {
   __shared__ fz::multilevel::PlaceMemory own;

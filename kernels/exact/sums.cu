@@ -43,7 +43,6 @@ template <class W> FZ_DEV void sum_x(const Args& a, uint64_t* words) {
     const bool is_last = number == OF_ARRAY && turn + 1 == order && writer(head) == BY_X;
     const Map<W> map = head.map<W>(p.kind);
     const multilevel::Target<W> target(output(a, 0), n);
-    const bool whole = target.whole && aligned(target.at, 16);
     const Share share((n + CHUNK - 1) / CHUNK);
     const uint32_t first = share.first * CHUNK, end = min(n, share.end * CHUNK);
     if (!writes) {
@@ -83,13 +82,8 @@ template <class W> FZ_DEV void sum_x(const Args& a, uint64_t* words) {
         s += own.of[k];
         own.of[k] = is_last ? map.element((W)s) : (W)s;
       }
-      if (!is_last || whole) {
-        own.store(is_last ? target.at : o, at, end);
-      } else {
-#pragma unroll
-        for (uint32_t k = 0; k < EACH; k++)
-          if (at + k < end) target.put(at + k, own.of[k]);
-      }
+      if (is_last) put_each(target, own, at, end);
+      else own.store(o, at, end);
       __syncthreads();
       if (threadIdx.x == blockDim.x - 1) total = before + upto;
       __syncthreads();
@@ -266,7 +260,7 @@ template <class W> FZ_DEV void sum_lines(const Args& a, RowRoom& room) {
 }  // namespace exact
 }  // namespace fz
 
-extern "C" __global__ void __launch_bounds__(256) exact_sum_x(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(256, 4) exact_sum_x(FZ_ARGS) {
   __shared__ uint64_t words[32];
   if (fz::cancelled(a)) return;
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::sum_x<decltype(w)>(a, words); });

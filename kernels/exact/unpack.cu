@@ -100,6 +100,23 @@ struct LowRoom {
   }
 };
 
+// Consecutive fields of a lane, of at most 27 bits each, from bit `bit` on.
+struct Fields {
+  const uint32_t* next;
+  uint32_t low, high, bit;
+  FZ_DEV Fields(const LowRoom& room, uint32_t first) : next(room.words + first / 32 + 2), low(next[-2]), high(next[-1]), bit(first % 32) {}
+  FZ_DEV uint32_t take(uint32_t bits) {
+    const uint32_t field = __funnelshift_r(low, high, bit) & ((1u << bits) - 1);
+    bit += bits;
+    if (bit >= 32) {
+      bit -= 32;
+      low = high;
+      high = *next++;
+    }
+    return field;
+  }
+};
+
 template <class W> struct Unpacker {
   typedef typename Wide<W>::Word T;
   const uint16_t* all;
@@ -109,9 +126,17 @@ template <class W> struct Unpacker {
   W* o;
   // Where the sum of a batch is stored, or null.
   uint64_t* sums;
+  // If differences are the integers of the array: `direct`, and the array in which their elements are stored.
+  bool direct;
+  Map<W> map;
+  W hole;
+  const multilevel::Target<W>& target;
   // A batch of class `own`, whose low bits are words from an address on. Returns the sum of the differences of a lane.
   FZ_DEV T unpack(LowRoom& room, uint32_t batch, uint32_t own, uint32_t shift, const uint8_t* from, uint32_t words) const {
-    const uint32_t lane = threadIdx.x & 31, first = batch * POINTS + lane * EACH, hole = holes ? 1 : 0;
+    const bool full = batch * POINTS + POINTS <= count;
+    if (sizeof(W) < 8 && !holes && full) return unpack_all(room, batch, own, shift, from, words);
+    if (holes && own == 0 && full) return put_holes(batch);
+    const uint32_t lane = threadIdx.x & 31, first = batch * POINTS + lane * EACH, less = holes ? 1 : 0;
     const Codes codes(Codes::load(all, batch, own), count, batch, holes);
     uint32_t bit = shift ? room.load(from, words) : 0, place = lane * EACH;
     if (holes) place = warp_sum_to(__popc(codes.filled)) - __popc(codes.filled);
@@ -123,21 +148,65 @@ template <class W> struct Unpacker {
       const bool filled = codes.filled >> k & 1;
       T u = codes.of.of[k];
       if (filled && u == LONG_CODE) u = o[first + k];
-      u = (T)(W)(u - hole);
+      u = (T)(W)(u - less);
       if (shift && filled) {
         u = u << shift | room.field(bit, shift, T());
         bit += shift;
       }
       d.of[k] = filled ? form.difference((W)u) : (W)0;
       sum += d.of[k];
+      if (direct && holes && !filled) d.of[k] = hole;
     }
-    d.store(o, first, count);
-    if (sums) {
-      const T all_of = warp_sum_to(sum);
-      if (lane == 31) sums[batch] = all_of;
-    }
+    put(batch, d, sum);
     return sum;
   }
+  // The same for a whole batch without holes, of integers of at most four bytes.
+  FZ_DEV T unpack_all(LowRoom& room, uint32_t batch, uint32_t own, uint32_t shift, const uint8_t* from, uint32_t words) const {
+    const uint32_t lane = threadIdx.x & 31, first = batch * POINTS + lane * EACH;
+    const Each<uint16_t> codes = Codes::load(all, batch, own);
+    Each<W> d;
+    T sum = 0;
+    auto join = [&](uint32_t k, T high, uint32_t field) {
+      d.of[k] = form.difference((W)(high << shift | field));
+      sum += d.of[k];
+    };
+    auto high = [&](uint32_t k) { return codes.of[k] == LONG_CODE ? (T)o[first + k] : (T)codes.of[k]; };
+    if (shift) {
+      Fields fields(room, room.load(from, words) + lane * EACH * shift);
+#pragma unroll
+      for (uint32_t k = 0; k < EACH; k++) join(k, high(k), fields.take(shift));
+    } else {
+#pragma unroll
+      for (uint32_t k = 0; k < EACH; k++) join(k, high(k), 0);
+    }
+    put(batch, d, sum);
+    return sum;
+  }
+  // A whole batch of holes.
+  FZ_DEV T put_holes(uint32_t batch) const {
+    Each<W> d;
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) d.of[k] = direct ? hole : (W)0;
+    put(batch, d, 0);
+    return 0;
+  }
+  // Stores the differences of a lane, or the elements; `sum` is the sum of the differences.
+  FZ_DEV void put(uint32_t batch, Each<W>& d, T sum) const {
+    const uint32_t lane = threadIdx.x & 31, first = batch * POINTS + lane * EACH;
+    if (direct) {
+#pragma unroll
+      for (uint32_t k = 0; k < EACH; k++) d.of[k] = map.element(d.of[k]);
+      put_each(target, d, first, count);
+      return;
+    }
+    d.store(o, first, count);
+    if (!sums) return;
+    const T all_of = total(sum);
+    if (lane == 31) sums[batch] = all_of;
+  }
+  // The sum of all lanes, in the last one.
+  FZ_DEV static uint32_t total(uint32_t own) { return __reduce_add_sync(ALL, own); }
+  FZ_DEV static uint64_t total(uint64_t own) { return warp_sum_to(own); }
 };
 
 template <class W> FZ_DEV void unpack(const Args& a, LowRoom& room, uint64_t* words, uint64_t* sizes) {
@@ -150,8 +219,10 @@ template <class W> FZ_DEV void unpack(const Args& a, LowRoom& room, uint64_t* wo
   for (uint32_t number = 0; number < PARTS; number++) {
     const Part& part = memory.state->of[number];
     const Head& head = memory.state->head;
-    const Unpacker<W> unpacker = {memory.codes[number], part.s.count, number == OF_ARRAY && head.holes, head.form<W>(number), memory.of<W>(number),
-                                  number == OF_ARRAY && axis_with_x(head, p) ? memory.sums_before : nullptr};
+    const bool is_array = number == OF_ARRAY;
+    const multilevel::Target<W> target(output(a, 0), elements(p));
+    const Unpacker<W> unpacker = {memory.codes[number], part.s.count, is_array && head.holes, head.form<W>(number), memory.of<W>(number), is_array && axis_with_x(head, p) ? memory.sums_before : nullptr,
+                                  is_array && writer(head) == BY_UNPACK, head.map<W>(p.kind), (W)head.hole, target};
     const uint8_t* classes = memory.classes + part.s.first_batch;
     const uint16_t* counts = memory.words + part.s.first_batch;
     const BatchShare share(part.s.batches);

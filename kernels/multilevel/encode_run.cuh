@@ -4,6 +4,7 @@
 #include "multilevel/keep.cuh"
 #include "multilevel/run_batches.cuh"
 #include "multilevel/run_encoder.cuh"
+#include "multilevel/run_entries.cuh"
 #include "multilevel/source.cuh"
 
 namespace fz {
@@ -20,21 +21,6 @@ struct RunsRoom {
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < CONTEXTS * SYMBOLS; i += blockDim.x) entries[i] = (&set.entries[0][0])[i];
     __syncthreads();
-  }
-};
-
-// Entries in shared memory.
-struct RunEntries {
-  Shared<uint2> of;
-  FZ_DEV uint2 at(uint32_t i) const {
-#ifdef FZ_EMULATED
-    return (&*of)[i];
-#else
-    // The compiler would compute the address of the shared memory again for each load.
-    uint2 e;
-    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(e.x), "=r"(e.y) : "r"(of.at + i * (uint32_t)sizeof(uint2)));
-    return e;
-#endif
   }
 };
 

@@ -3,14 +3,20 @@
 use super::params::{BLOCKS, ExactParams, STATE_BYTES, TABLE, ZEROED_BYTES};
 use crate::ir::device::{DeviceLaunch, LaunchShape};
 use crate::ir::kernel::read_params;
-use crate::stages::multilevel::classed::{DECODER_SET_BYTES, ENCODER_SET_BYTES, MASK_RUN, POINTS, RUN_ROOM};
+use crate::stages::multilevel::classed::{
+    DECODER_SET_BYTES, ENCODER_SET_BYTES, MASK_RUN, POINTS, RUN_ROOM, RUN_WARPS,
+};
 
 /// Threads of a block.
 const THREADS: u32 = 256;
+/// Threads of a block whose warps code runs.
+const RUN_THREADS: u32 = 32 * RUN_WARPS;
 /// Batches of a section start at a multiple of this number.
 const UNIT: u64 = 256;
-/// The largest number of blocks that code batches: twice those that 132 multiprocessors execute at a time.
-const CODE_BLOCKS: u64 = 2 * 3 * 132;
+/// The function that codes batches, and its largest number of blocks: those that 132 multiprocessors execute at a time.
+fn code_batches(width: u64) -> (&'static str, u64) {
+    if width <= 4 { ("exact_code", 5 * 132) } else { ("exact_code_wide", 4 * 132) }
+}
 /// Steps of the shortest run.
 const SHORTEST: u64 = 8;
 /// Integers of a step.
@@ -94,6 +100,11 @@ fn start_blocks(n: u64) -> u64 {
     n.div_ceil(POINTS as u64 * 16384).clamp(1, 128)
 }
 
+/// Blocks that code at most `runs` runs. Those that have none end at once.
+fn run_blocks(runs: u32) -> u64 {
+    u64::from(runs).div_ceil(u64::from(RUN_WARPS)).min(4 * u64::from(BLOCKS))
+}
+
 /// The launches that list the distinct values of `n` integers and replace the integers by ranks.
 fn table(mut made: DeviceLaunch, n: u64) -> DeviceLaunch {
     let (room, slots) = table_room(n);
@@ -130,6 +141,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     }
     let (n, width) = (elements(&p), u64::from(p.width));
     let (blocks, batches) = (wide(n), n.div_ceil(POINTS as u64));
+    let (code, code_blocks) = code_batches(width);
     let made = DeviceLaunch::one("exact_sample", 1, 1024)
         .then("exact_places", blocks, THREADS)
         .then("exact_integers", blocks, THREADS)
@@ -141,22 +153,22 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then("exact_fills", blocks, THREADS)
         .then("exact_fills_before", 1, 1024)
         .then("exact_scale", PARTS, 1024)
-        .then("exact_code", blocks.min(CODE_BLOCKS), THREADS)
+        .then(code, blocks.min(code_blocks), THREADS)
         .then("exact_count_classes", batches.div_ceil(4096), THREADS)
         .then("exact_tables", 2 * PARTS, 512)
         .then("exact_runs", 1, 32)
         .then("exact_starts", PARTS * start_blocks(n), 1024)
-        .then("exact_encode_runs", u64::from(p.runs).div_ceil(8).min(4 * u64::from(BLOCKS)), THREADS)
+        .then("exact_encode_runs", run_blocks(p.runs), RUN_THREADS)
         .then("exact_count_words", blocks, THREADS)
         .then("exact_place", PARTS, 1024)
         .then_tagged("exact_stream", 1, 1024, blocks as u32)
         .then("exact_gather", blocks, THREADS)
-        .then("exact_encode_again", blocks, THREADS)
+        .then("exact_encode_again", run_blocks(p.runs).min(BLOCKS.into()), RUN_THREADS)
         .then("exact_put_low", blocks, THREADS);
     let (room, slots) = table_room(n);
     let (all, values) = (whole_batches(n), whole_batches(room));
     // `EncoderMemory` in kernels/exact/encoder.cuh.
-    let tokens = 2 * up(2 * (all + values)) + up(2 * (batch_room(most_values(n)) + batch_room(n)));
+    let tokens = up(4 * (all + values)) + up(2 * (batch_room(most_values(n)) + batch_room(n)));
     let search = up(8 * slots + 8) + up(4 * slots + 4);
     let beside = if width < 4 { up(u64::from(RUN_ROOM) * u64::from(p.runs)) } else { 0 };
     let scratch = common_bytes(&p, n)
@@ -177,10 +189,10 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let (n, values) = (elements(&p), most_values(elements(&p)));
     let blocks = wide(n);
     let masks = (mask_runs(values) + mask_runs(n)).div_ceil(u64::from(THREADS / 32));
-    let mut made = DeviceLaunch::one("exact_open", PARTS, THREADS)
+    let mut made = DeviceLaunch::one("exact_open", PARTS, 1024)
         .then("exact_decode_classes", masks, THREADS)
         .then("exact_decode_starts", PARTS * start_blocks(n), 1024)
-        .then("exact_decode_codes", blocks, THREADS)
+        .then("exact_decode_codes", run_blocks(p.runs), RUN_THREADS)
         .then("exact_count_low", blocks, THREADS)
         .then("exact_unpack", blocks, THREADS);
     // The launch before the first sums has added up the differences of its blocks.

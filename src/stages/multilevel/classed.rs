@@ -4,7 +4,9 @@ use super::code::{CODES, Codes, EXACT, put};
 pub(in crate::stages) use super::known::room;
 use super::open::{Exact, Opened};
 use super::params::{BATCH, EXACT as EXACT_TOKEN, PATTERN, STEP};
-pub(in crate::stages) use super::params::{DECODER_SET_BYTES, ENCODER_SET_BYTES, MASK_RUN, RUN_ROOM};
+pub(in crate::stages) use super::params::{
+    DECODER_SET_BYTES, ENCODER_SET_BYTES, MASK_RUN, RUN_ROOM, RUN_WARPS,
+};
 use super::rans::LANES;
 use super::section::{Form, Kind, Symbols};
 use super::steps::Layout;
