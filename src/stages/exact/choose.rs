@@ -4,7 +4,7 @@ use super::corners::{Corners, next_order};
 use super::frequent::Frequent;
 use super::params::{FLOAT, MOST_ORDER, SAMPLE};
 use super::predict::{Orders, Shape};
-use super::word::{Map, Word};
+use super::word::{Divisor, Map, Word};
 use crate::base::parallel::Parallel;
 use crate::stages::wide::{Work, widest};
 
@@ -116,20 +116,24 @@ impl Sample {
     ) -> Map<W> {
         let places = || self.0.iter().map(|&i| Map::place(kind, element(i)));
         let least = places().min().unwrap_or(0);
-        let factor =
-            places().fold(0, |factor, place| if factor == 1 { 1 } else { divisor(factor, place - least) });
+        let (mut factor, mut divides) = (0, Divisor::new(0));
+        for distance in places().map(|place| place - least) {
+            if !divides.divides(distance) {
+                factor = divisor(factor, distance);
+                divides = Divisor::new(factor);
+            }
+        }
         if factor > 1 {
             let tasks = n.div_ceil(TASK);
             let of = |task: usize| {
-                let all = task * TASK..n.min((task + 1) * TASK);
-                // Differences to one place of the sample: those to the least place of all have the same divisors.
-                let (mut least, mut divides) = (least, true);
-                for i in all {
+                let (mut lowest, mut all) = (least, true);
+                for i in task * TASK..n.min((task + 1) * TASK) {
                     let place = Map::place(kind, element(i));
-                    divides &= place.abs_diff(least) % factor == 0;
-                    least = least.min(place);
+                    // Distances to one place of the sample: those to the least place of all have the same divisors.
+                    all &= divides.divides(place.abs_diff(least));
+                    lowest = lowest.min(place);
                 }
-                (least, divides)
+                (lowest, all)
             };
             let done = threads.map(tasks, of);
             if done.iter().all(|(_, divides)| *divides) {
