@@ -116,27 +116,16 @@ impl Work for Histogram<'_> {
 
     #[inline(always)]
     fn run(self) -> ([usize; SYMBOLS], usize) {
-        // Neighboring codes are counted in different tables: an addition to a count that was just written would wait for it.
-        let mut tables = [[0u32; SYMBOLS]; 4];
-        let (mut room, mut outliers, n) = (vec![0; CHUNK], 0, self.0.len());
+        let (mut counts, mut outliers) = ([0; SYMBOLS], 0);
+        let (mut room, n) = (vec![0; CHUNK], self.0.len());
         for first in (0..n).step_by(CHUNK) {
             let chunk = &mut room[..CHUNK.min(n - first)];
             self.0.put(first, chunk);
-            let mut own = 0;
-            for code in &mut *chunk {
-                own += u32::from(*code >= SYMBOLS as u32);
-                *code = if *code < SYMBOLS as u32 { *code } else { 0 };
+            for &code in &*chunk {
+                let is_code = (code as usize) < SYMBOLS;
+                counts[if is_code { code as usize } else { 0 }] += 1;
+                outliers += usize::from(!is_code);
             }
-            outliers += own as usize;
-            for four in chunk.chunks(4) {
-                for (&code, counts) in four.iter().zip(&mut tables) {
-                    counts[code as usize % SYMBOLS] += 1;
-                }
-            }
-        }
-        let mut counts = [0; SYMBOLS];
-        for table in &tables {
-            counts.iter_mut().zip(table).for_each(|(all, &own)| *all += own as usize);
         }
         (counts, outliers)
     }

@@ -97,7 +97,7 @@ mod tests {
         let strides = [1, x, x * y];
         let at = [i % x, i / x % y, i / (x * y)];
         let mut sum = 0i32;
-        for corner in 0..1 << axes {
+        for corner in 0usize..1 << axes {
             let exists = (0..axes).all(|d| corner >> d & 1 == 0 || at[d] % tile > 0);
             let back: usize = (0..axes).filter(|d| corner >> d & 1 == 1).map(|d| strides[d]).sum();
             let sign = if corner.count_ones() % 2 == 0 { 1 } else { -1 };

@@ -37,8 +37,8 @@ impl<'a, T: LevelValue, const S: usize> Costs<'a, T, S> {
         let class = (left.min(LEFT) - 1) * RIGHT + right.min(RIGHT - 1);
         let lot = &mut self.lots[class];
         let at = lot.count % POINTS;
-        for j in 0..8 {
-            lot.taps[j][at] = taps[j];
+        for (all, &tap) in lot.taps.iter_mut().zip(taps) {
+            all[at] = tap;
         }
         lot.values[at] = value;
         lot.count = at + 1;
@@ -62,8 +62,8 @@ impl<'a, T: LevelValue, const S: usize> Costs<'a, T, S> {
                 before = Some(formula);
                 self.predictor.row(formula, taps, &mut p[..n], &mut contexts[..n]);
                 let mut bits = 0;
-                for i in 0..n {
-                    bits += ((lot.values[i] - p[i]).abs() * (self.predictor.rate * T::of(4.0))).length();
+                for (&value, &p) in lot.values[..n].iter().zip(&p[..n]) {
+                    bits += ((value - p).abs() * (self.predictor.rate * T::of(4.0))).length();
                 }
                 cost = u64::from(bits);
             }
