@@ -1,16 +1,13 @@
 //! The sizes of presets `fz` and `cusz`, computed from the codes of stage `lorenzo_quant`, which both presets code.
 
+use super::differences::Codes;
+use super::frames::{BITS, CHUNK, byte_map, plane_map, zero_free};
 use super::sample::Sample;
 use crate::base::array::Array;
 use crate::base::dtype::DType;
 use crate::stages::wide::{Work, widest};
-use std::cell::OnceCell;
 use std::marker::PhantomData;
 
-/// Elements of a chunk of stages `bitshuffle` and `rze`.
-const CHUNK: usize = 8192;
-/// Bits of a code.
-const BITS: usize = 16;
 /// Length of the code book of `cusz`.
 const SYMBOLS: usize = 1024;
 /// Elements of a partition of stage `huffman`.
@@ -24,8 +21,6 @@ pub(super) struct Multiples {
     exact: usize,
     /// Bytes of an element with its index.
     pair: usize,
-    /// For each number of axes, when they are first needed.
-    codes: [OnceCell<Vec<u32>>; 4],
 }
 
 impl Multiples {
@@ -46,69 +41,93 @@ impl Multiples {
             _ => 0,
         };
         let pair = dtype.bytes() as usize + size_of::<u32>();
-        Multiples { q, dims, exact: exact * pair, pair, codes: Default::default() }
+        Multiples { q, dims, exact: exact * pair, pair }
     }
 
-    /// The codes of differences along the fastest dimensions; 0: along all.
-    fn codes(&self, axes: usize) -> &[u32] {
-        self.codes[axes].get_or_init(|| self.differences(axes))
-    }
-
-    fn differences(&self, axes: usize) -> Vec<u32> {
-        let [x, y, z] = self.dims;
-        let rank = match self.dims {
-            [_, 1, 1] => 1,
-            [_, _, 1] => 2,
-            _ => 3,
-        };
-        let (dims, tile) = match if axes == 0 { rank } else { axes.min(rank) } {
-            1 => ([x * y * z, 1, 1], [1024, 1, 1]),
-            2 => ([x, y * z, 1], [32, 32, 1]),
-            _ => (self.dims, [8, 8, 8]),
-        };
-        let mut d = differences_of_rows(&self.q, dims[0], tile[0]);
-        let mut stride = dims[0];
-        for (&n, &tile) in dims.iter().zip(&tile).skip(1) {
-            if tile > 1 {
-                subtract(&mut d, n, stride, tile);
-            }
-            stride *= n;
-        }
-        d.into_iter().map(|d| ((d << 1) ^ (d >> 31)) as u32).collect()
-    }
-
-    /// Bytes of a container of `fz` without its header, for an array of `elements` like the sample.
+    /// Bytes of a container of `fz` without its header, for an array of `elements` like the sample. Differences are along the fastest
+    /// `axes` dimensions; 0: along all.
     pub(super) fn fz(&self, axes: usize, elements: u64) -> f64 {
-        let codes = self.codes(axes);
-        let outliers = codes.iter().filter(|&&code| code >> BITS != 0).count();
-        let share = elements as f64 / codes.len().max(1) as f64;
         // The bits of an incomplete last chunk stay in place.
         let rest = (elements % CHUNK as u64) as usize;
-        let rest = &codes[codes.len().saturating_sub(rest)..];
-        let chunks = codes.chunks_exact(CHUNK);
-        let whole = chunks.len().max(1) as f64;
-        let chunks = chunks.map(|chunk| zero_free(chunk, plane_map)).sum::<usize>() as f64;
-        let rest = if rest.is_empty() { 0 } else { zero_free(rest, byte_map) };
+        let Measured { outliers, chunks, rest } =
+            widest(Fz { codes: Codes::new(&self.q, self.dims, axes), rest });
+        let share = elements as f64 / self.q.len().max(1) as f64;
+        let whole = (self.q.len() / CHUNK).max(1) as f64;
         let pairs = (self.exact + outliers * self.pair) as f64;
-        pairs * share + chunks / whole * (elements / CHUNK as u64) as f64 + rest as f64
+        pairs * share + chunks as f64 / whole * (elements / CHUNK as u64) as f64 + rest as f64
     }
 
     /// Bytes of a container of `cusz` without its header and its code book, for an array of `elements` like the sample.
     pub(super) fn cusz(&self, axes: usize, elements: u64) -> f64 {
-        let codes = self.codes(axes);
         // A cell for the length of a partition, one for its place, and half of one that is padding.
         const CELLS: f64 = 2.5;
-        let mut counts = [0; SYMBOLS];
-        let mut outliers = 0;
-        for &code in codes {
-            let is_code = (code as usize) < SYMBOLS;
-            counts[if is_code { code as usize } else { 0 }] += 1;
-            outliers += usize::from(!is_code);
-        }
-        let partitions = (codes.len() as f64 / PARTITION).ceil();
+        let (counts, outliers) = widest(Histogram(Codes::new(&self.q, self.dims, axes)));
+        let partitions = (self.q.len() as f64 / PARTITION).ceil();
         let pairs = self.exact + outliers * self.pair;
         let bytes = (pairs + huffman_bits(&counts) / 8) as f64 + 4.0 * CELLS * partitions;
-        bytes * (elements as f64 / codes.len().max(1) as f64)
+        bytes * (elements as f64 / self.q.len().max(1) as f64)
+    }
+}
+
+/// The work of measuring codes for `fz`. `rest`: codes of the last chunk of the array if it is incomplete.
+struct Fz<'a> {
+    codes: Codes<'a>,
+    rest: usize,
+}
+
+/// The outliers of a sample, and bytes of its whole chunks and of an incomplete one.
+struct Measured {
+    outliers: usize,
+    chunks: usize,
+    rest: usize,
+}
+
+impl Work for Fz<'_> {
+    type Result = Measured;
+
+    #[inline(always)]
+    fn run(self) -> Measured {
+        let Fz { codes, rest } = self;
+        let n = codes.len();
+        let mut room = vec![0; CHUNK];
+        let mut measured = Measured { outliers: 0, chunks: 0, rest: 0 };
+        for first in (0..n).step_by(CHUNK) {
+            let chunk = &mut room[..CHUNK.min(n - first)];
+            codes.put(first, chunk);
+            measured.outliers += chunk.iter().map(|&code| u32::from(code >> BITS != 0)).sum::<u32>() as usize;
+            if chunk.len() == CHUNK {
+                measured.chunks += zero_free(plane_map(chunk), chunk.len());
+            }
+        }
+        let last = &mut room[..rest.min(n)];
+        if !last.is_empty() {
+            codes.put(n - last.len(), last);
+            measured.rest = zero_free(byte_map(last), last.len());
+        }
+        measured
+    }
+}
+
+/// The work of counting codes for `cusz`: the counts of symbols, and the number of outliers.
+struct Histogram<'a>(Codes<'a>);
+
+impl Work for Histogram<'_> {
+    type Result = ([usize; SYMBOLS], usize);
+
+    #[inline(always)]
+    fn run(self) -> ([usize; SYMBOLS], usize) {
+        let (mut counts, mut outliers) = ([0; SYMBOLS], 0);
+        let (mut room, n) = (vec![0; CHUNK], self.0.len());
+        for first in (0..n).step_by(CHUNK) {
+            let chunk = &mut room[..CHUNK.min(n - first)];
+            self.0.put(first, chunk);
+            for &code in &*chunk {
+                let is_code = (code as usize) < SYMBOLS;
+                counts[if is_code { code as usize } else { 0 }] += 1;
+                outliers += usize::from(!is_code);
+            }
+        }
+        (counts, outliers)
     }
 }
 
@@ -158,104 +177,6 @@ impl<T: bytemuck::AnyBitPattern + Into<f64>> Work for (Quantize<'_>, PhantomData
         }
         exact
     }
-}
-
-/// Differences along rows of length `n`, within tiles.
-fn differences_of_rows(q: &[i32], n: usize, tile: usize) -> Vec<i32> {
-    let mut d = Vec::with_capacity(q.len());
-    d.extend(q.first());
-    d.extend(q.iter().zip(q.iter().skip(1)).map(|(before, own)| own.wrapping_sub(*before)));
-    for (d, q) in d.chunks_mut(n.max(1)).zip(q.chunks(n.max(1))) {
-        d.iter_mut().step_by(tile).zip(q.iter().step_by(tile)).for_each(|(d, q)| *d = *q);
-    }
-    d
-}
-
-/// Differences along a dimension of length `n`, within tiles.
-fn subtract(d: &mut [i32], n: usize, stride: usize, tile: usize) {
-    for part in d.chunks_mut((n * stride).max(1)).flat_map(|line| line.chunks_mut(tile * stride)) {
-        for i in (1..part.len() / stride).rev() {
-            let (before, own) = part.split_at_mut(i * stride);
-            for (own, before) in own[..stride].iter_mut().zip(&before[(i - 1) * stride..]) {
-                *own = own.wrapping_sub(*before);
-            }
-        }
-    }
-}
-
-/// A bit for each byte of a chunk.
-type Map = [u8; 2 * CHUNK / 8];
-
-/// Marks the bytes of the codes that are not 0.
-fn byte_map(codes: &[u32], map: &mut Map) {
-    for (marks, four) in map.iter_mut().zip(codes.chunks(4)) {
-        for (k, code) in four.iter().enumerate().filter(|(_, code)| **code >> BITS == 0) {
-            *marks |= u8::from(code & 0xff != 0) << (2 * k) | u8::from(code >> 8 != 0) << (2 * k + 1);
-        }
-    }
-}
-
-/// The same after stage `bitshuffle`: a byte is one bit of eight consecutive codes.
-fn plane_map(codes: &[u32], map: &mut Map) {
-    for (j, part) in codes.chunks(64).enumerate() {
-        let mut short = [0u16; 64];
-        for (short, &code) in short.iter_mut().zip(part) {
-            *short = if code >> BITS == 0 { code as u16 } else { 0 };
-        }
-        // The low and the high bytes of the disjunctions of eight codes each.
-        let (mut low, mut high) = (0, 0);
-        for (k, eight) in short.chunks_exact(8).enumerate() {
-            let any = eight.iter().fold(0, |any, code| any | code);
-            low |= u64::from(any & 0xff) << (8 * k);
-            high |= u64::from(any >> 8) << (8 * k);
-        }
-        for (first, bytes) in [(0, low), (8, high)].into_iter().filter(|(_, bytes)| *bytes != 0) {
-            for (bit, byte) in transposed(bytes).to_le_bytes().into_iter().enumerate() {
-                map[(first + bit) * (CHUNK / 64) + j] = byte;
-            }
-        }
-    }
-}
-
-/// Bit i of byte k becomes bit k of byte i.
-fn transposed(mut x: u64) -> u64 {
-    for (distance, mask) in
-        [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)]
-    {
-        let t = (x ^ x >> distance) & mask;
-        x ^= t ^ t << distance;
-    }
-    x
-}
-
-/// Bytes of at most [`CHUNK`] codes after stage `rze`.
-fn zero_free(codes: &[u32], marks: impl Fn(&[u32], &mut Map)) -> usize {
-    /// Number of stored bytes and their length; the last bitmap, if a byte is stored.
-    const FRAME: usize = 6;
-    const LAST: usize = 4;
-    let mut map: Map = [0; 2 * CHUNK / 8];
-    marks(codes, &mut map);
-    let mut bytes: usize = map.iter().map(|marks| marks.count_ones() as usize).sum();
-    if bytes == 0 {
-        return FRAME;
-    }
-    // Three times: a byte is stored if it differs from the one before it, and a bitmap marks these bytes.
-    let mut len = map.len();
-    for _ in 0..3 {
-        let mut before = 0;
-        for i in 0..len / 8 {
-            let mut marks = 0;
-            for k in 0..8 {
-                let own = map[8 * i + k];
-                marks |= u8::from(own != before) << k;
-                before = own;
-            }
-            bytes += marks.count_ones() as usize;
-            map[i] = marks;
-        }
-        len /= 8;
-    }
-    (bytes + FRAME + LAST).min(2 * codes.len() + FRAME)
 }
 
 /// Bits of all symbols in a Huffman code.
@@ -353,20 +274,6 @@ mod tests {
                         assert!(own.abs_diff(real) <= real / 30 + 300, "{what}");
                     }
                 }
-            }
-        }
-    }
-
-    #[test]
-    fn planes_have_a_bit_of_every_eight_codes() {
-        let mut random = numbers();
-        let codes: Vec<u32> = (0..1000).map(|i| (random() * f64::from(1 << (i % 18))) as u32).collect();
-        let mut map: Map = [0; 2 * CHUNK / 8];
-        plane_map(&codes, &mut map);
-        for (i, eight) in codes.chunks(8).enumerate() {
-            for bit in 0..BITS {
-                let is_set = eight.iter().any(|code| code >> BITS == 0 && code >> bit & 1 > 0);
-                assert_eq!(map[bit * (CHUNK / 64) + i / 8] >> (i % 8) & 1 > 0, is_set, "{i} {bit}");
             }
         }
     }

@@ -5,6 +5,8 @@
 
 mod candidates;
 mod codes;
+mod differences;
+mod frames;
 mod lossless;
 mod sample;
 mod target;

@@ -1,9 +1,10 @@
 //! The choices of an encoder, from a sample.
 
+use super::corners::{Corners, next_order};
 use super::frequent::Frequent;
-use super::params::{FLOAT, MOST_ORDER, SAMPLE, SIGNED};
+use super::params::{FLOAT, MOST_ORDER, SAMPLE};
 use super::predict::{Orders, Shape};
-use super::word::{Map, Word};
+use super::word::{Divisor, Map, Word};
 use crate::base::parallel::Parallel;
 use crate::stages::wide::{Work, widest};
 
@@ -115,20 +116,24 @@ impl Sample {
     ) -> Map<W> {
         let places = || self.0.iter().map(|&i| Map::place(kind, element(i)));
         let least = places().min().unwrap_or(0);
-        let factor =
-            places().fold(0, |factor, place| if factor == 1 { 1 } else { divisor(factor, place - least) });
+        let (mut factor, mut divides) = (0, Divisor::new(0));
+        for distance in places().map(|place| place - least) {
+            if !divides.divides(distance) {
+                factor = divisor(factor, distance);
+                divides = Divisor::new(factor);
+            }
+        }
         if factor > 1 {
             let tasks = n.div_ceil(TASK);
             let of = |task: usize| {
-                let all = task * TASK..n.min((task + 1) * TASK);
-                // Differences to one place of the sample: those to the least place of all have the same divisors.
-                let (mut least, mut divides) = (least, true);
-                for i in all {
+                let (mut lowest, mut all) = (least, true);
+                for i in task * TASK..n.min((task + 1) * TASK) {
                     let place = Map::place(kind, element(i));
-                    divides &= place.abs_diff(least) % factor == 0;
-                    least = least.min(place);
+                    // Distances to one place of the sample: those to the least place of all have the same divisors.
+                    all &= divides.divides(place.abs_diff(least));
+                    lowest = lowest.min(place);
                 }
-                (least, divides)
+                (lowest, all)
             };
             let done = threads.map(tasks, of);
             if done.iter().all(|(_, divides)| *divides) {
@@ -159,28 +164,19 @@ impl Sample {
             all: o.len(),
             looked: self.len(),
         };
-        let corners = self.corners(o, Shape::new(dims));
+        let corners = Corners::new(&self.0, o, Shape::new(dims));
         for (z, y) in [(false, false), (false, true), (true, false), (true, true)] {
             if y && dims[1] == 1 || z && dims[2] == 1 {
                 continue;
             }
-            let mut lines: Vec<[W; BEHIND]> =
-                corners.iter().map(|corners| corners.map(|corner| flat(corner, y, z))).collect();
-            for x in 0..=MOST_ORDER as u8 {
-                let differences: Vec<W> = lines.iter().map(|line| line[0]).collect();
-                for form in forms(&differences) {
-                    let cost = widest(Cost { differences: &differences, form, most: best.cost });
-                    best.offer(Orders { x, y, z }, None, form, cost);
-                }
-                lines.iter_mut().for_each(|line| *line = next_order(*line));
-            }
+            widest(Compare { corners: &corners, y, z, best: &mut best });
         }
         if let Some(hole) = frequent(sorted) {
             for x in 0..=1 {
                 let orders = Orders { x, y: false, z: false };
                 let (differences, marks) = self.with_holes(o, x, hole);
                 for form in forms(&differences) {
-                    let all: u64 = differences.iter().map(|&d| quarters(form.number(d)) + 4).sum();
+                    let all: u64 = differences.iter().map(|&d| u64::from(quarters(form.number(d)) + 4)).sum();
                     best.offer(orders, Some(hole), form, all + marks);
                 }
             }
@@ -195,15 +191,9 @@ impl Sample {
         let between = self.0.get(1).map_or(0, |&stride| stride / 2);
         let at = |i: usize| (i + between).min(ranks.len() - 1);
         let differences: Vec<W> = self.0.iter().map(|&i| frequent.rank(ranks[at(i)])).collect();
-        let cost = widest(Cost { differences: &differences, form: Form::PLAIN, most: u64::MAX });
+        let cost = widest(Cost { differences: &differences, form: Form::PLAIN });
         let cost = whole(cost, ranks.len(), self.len());
         Choice { orders, hole: None, form: Form::PLAIN, cost }
-    }
-
-    /// Each element of the sample and those before it, the nearest first.
-    fn corners<W: Word>(&self, o: &[W], shape: Shape) -> Vec<[Corner<W>; BEHIND]> {
-        let corner = |i: Option<usize>| i.map_or([W::ZERO; 4], |i| corner(o, shape, i));
-        self.0.iter().map(|&i| [0, 1, 2, 3].map(|k| corner(i.checked_sub(k)))).collect()
     }
 
     /// The differences of elements that are no holes, and the cost of the marks of holes.
@@ -235,27 +225,72 @@ fn divisor(mut a: u64, mut b: u64) -> u64 {
 }
 
 /// The forms that are compared: relative to 0, to the median, and to the least difference.
+#[inline(always)]
 fn forms<W: Word>(differences: &[W]) -> [Form<W>; 3] {
-    let mut keys: Vec<u64> = differences.iter().map(|d| d.rank_key(SIGNED)).collect();
+    // Words in the order of signed integers.
+    let top = W::LOW ^ W::ZERO.sub(W::ONE);
+    let mut keys: Vec<W> = differences.iter().map(|&d| d ^ top).collect();
     if keys.is_empty() {
         return [Form::SIGNED; 3];
     }
+    let least = keys.iter().fold(keys[0], |least, &key| least.min(key));
     let middle = keys.len() / 2;
-    let (below, &mut median, _) = keys.select_nth_unstable(middle);
-    let least = below.iter().fold(median, |least, &key| least.min(key));
-    let difference = |key: u64| W::cut(W::cut(key).rank_key(SIGNED));
-    [
-        Form::SIGNED,
-        Form { center: difference(median), plain: false },
-        Form { center: difference(least), plain: true },
-    ]
+    let (_, &mut median, _) = keys.select_nth_unstable(middle);
+    [Form::SIGNED, Form { center: median ^ top, plain: false }, Form { center: least ^ top, plain: true }]
+}
+
+/// The comparison of all orders along x for differences along the other axes.
+struct Compare<'a, W> {
+    corners: &'a Corners<W>,
+    y: bool,
+    z: bool,
+    best: &'a mut Best<W>,
+}
+
+impl<W: Word> Work for Compare<'_, W> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Compare { corners, y, z, best } = self;
+        let mut lines = corners.lines(y, z);
+        for x in 0..=MOST_ORDER as u8 {
+            for form in forms(&lines[0]) {
+                let cost = cost(&lines[0], form, best.cost);
+                best.offer(Orders { x, y, z }, None, form, cost);
+            }
+            next_order(&mut lines);
+        }
+    }
 }
 
 /// The cost of differences in quarters of bits, or a number that is not below `most`.
+#[inline(always)]
+fn cost<W: Word>(differences: &[W], form: Form<W>, most: u64) -> u64 {
+    /// Differences between two comparisons with `most`.
+    const PART: usize = 256;
+    let (mut bits, mut others) = (0, 0);
+    for part in differences.chunks(PART) {
+        let (mut own, mut zeros) = (0, 0);
+        for &d in part {
+            let u = form.number(d);
+            own += quarters(u);
+            zeros += u32::from(u == W::ZERO);
+        }
+        bits += u64::from(own);
+        others += part.len() as u64 - u64::from(zeros);
+        if bits >= most {
+            return bits;
+        }
+    }
+    // Each that is not zero is marked among those that are.
+    bits + 4 * others * mark(differences.len() as u64, others)
+}
+
+/// [`cost`] as work.
 struct Cost<'a, W> {
     differences: &'a [W],
     form: Form<W>,
-    most: u64,
 }
 
 impl<W: Word> Work for Cost<'_, W> {
@@ -263,82 +298,26 @@ impl<W: Word> Work for Cost<'_, W> {
 
     #[inline(always)]
     fn run(self) -> u64 {
-        /// Differences between two comparisons with `most`.
-        const PART: usize = 256;
-        let (mut bits, mut others) = (0, 0);
-        for part in self.differences.chunks(PART) {
-            for &d in part {
-                let u = self.form.number(d);
-                bits += quarters(u);
-                others += u64::from(u != W::ZERO);
-            }
-            if bits >= self.most {
-                return bits;
-            }
-        }
-        // Each that is not zero is marked among those that are.
-        bits + 4 * others * mark(self.differences.len() as u64, others)
+        cost(self.differences, self.form, u64::MAX)
     }
 }
 
 /// The length of a number in quarters of bits, about.
 #[inline(always)]
-fn quarters<W: Word>(u: W) -> u64 {
+fn quarters<W: Word>(u: W) -> u32 {
     let u = u.wide();
-    let zeros = u.leading_zeros();
-    let below = u.wrapping_shl(zeros) >> (u64::BITS - 3) & 3;
-    u64::from(4 * (u64::BITS - zeros)) + if u > 3 { below } else { 0 }
-}
-
-/// An element and its neighbors along y, along z, and along both; 0 for neighbors that do not exist.
-type Corner<W> = [W; 4];
-
-/// Elements of a row that make a difference of the highest order.
-const BEHIND: usize = MOST_ORDER as usize + 1;
-
-fn corner<W: Word>(o: &[W], shape: Shape, i: usize) -> Corner<W> {
-    let has_z = i >= shape.plane;
-    let has_y = i % shape.plane >= shape.row;
-    let at = |exists: bool, back: usize| if exists { o[i - back] } else { W::ZERO };
-    [o[i], at(has_y, shape.row), at(has_z, shape.plane), at(has_y && has_z, shape.row + shape.plane)]
-}
-
-/// The difference along y and z.
-#[inline(always)]
-fn flat<W: Word>([own, y_before, z_before, both]: Corner<W>, y: bool, z: bool) -> W {
-    match (y, z) {
-        (false, false) => own,
-        (true, false) => own.sub(y_before),
-        (false, true) => own.sub(z_before),
-        (true, true) => own.sub(y_before).sub(z_before).add(both),
+    if W::BITS > u32::BITS {
+        let zeros = u.leading_zeros();
+        let below = (u.wrapping_shl(zeros) >> (u64::BITS - 3) & 3) as u32;
+        return 4 * (u64::BITS - zeros) + if u > 3 { below } else { 0 };
     }
+    // A float consists of the length and the bits after the highest one. It represents numbers below 2^24 exactly.
+    let u = u as u32;
+    let is_long = u >> 24 > 0;
+    let highest = if is_long { u >> 8 } else { u };
+    let quarters = ((highest as i32 as f32).to_bits() >> 21).max(ZERO) - ZERO;
+    quarters + if is_long { 4 * 8 } else { 0 } - if u == 3 { 2 } else { 0 }
 }
 
-/// Differences of the next order along x.
-#[inline(always)]
-fn next_order<W: Word>([a, b, c, d]: [W; BEHIND]) -> [W; BEHIND] {
-    [a.sub(b), b.sub(c), c.sub(d), W::ZERO]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::predict::differences;
-    use super::*;
-
-    #[test]
-    fn single_differences_are_those_of_the_array() {
-        let shape = Shape::new([6, 4, 9]);
-        let o: Vec<u16> = (0..216u16).map(|i| i.wrapping_mul(0x9e37) >> 3).collect();
-        for code in 0..16 {
-            let orders = Orders { x: code % 4, y: code & 4 != 0, z: code & 8 != 0 };
-            let mut room = vec![0; 216 + usize::from(orders.x)];
-            let all = differences(&o, shape, orders, 0, &mut room);
-            let sample = Sample((0..216).collect());
-            for (i, corners) in sample.corners(&o, shape).into_iter().enumerate() {
-                let line = corners.map(|corner| flat(corner, orders.y, orders.z));
-                let line = (0..orders.x).fold(line, |line, _| next_order(line));
-                assert_eq!(all[i], line[0], "{orders:?} {i}");
-            }
-        }
-    }
-}
+/// Four times the exponent of the float 0.5, whose length is 0.
+const ZERO: u32 = 4 * 126;

@@ -7,7 +7,7 @@ use super::params::{ExactParams, MOST_ORDER};
 use super::predict::{Orders, Shape, differences};
 use super::stream::{self, Coded, HEAD};
 use super::table::{self, Table};
-use super::word::{Map, Word};
+use super::word::{Divisor, Map, Word};
 use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
 use crate::base::tile::at;
@@ -119,12 +119,13 @@ fn with_table<W: Word>(
 fn integers<W: Word>(src: &[u8], map: Map<W>, threads: Parallel<'_>) -> Result<Vec<W>, Fault> {
     let mut o = room::<W>(src.len() / size_of::<W>())?;
     let parts: Vec<_> = o.chunks_mut(TASK).zip(src.chunks(TASK * size_of::<W>())).collect();
+    let factor = Divisor::new(map.factor.wide());
     threads.each(
         parts,
         || (),
         |(), (o, src)| {
             bytemuck::cast_slice_mut(o).copy_from_slice(src);
-            o.iter_mut().for_each(|o| *o = map.integer(*o));
+            o.iter_mut().for_each(|o| *o = map.integer(*o, factor));
         },
     );
     Ok(o)

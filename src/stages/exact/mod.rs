@@ -3,6 +3,7 @@
 
 mod batch;
 mod choose;
+mod corners;
 mod decode;
 mod device;
 mod encode;

@@ -17,8 +17,6 @@ pub(super) trait Word:
     fn add(self, other: Self) -> Self;
     fn sub(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
-    /// The quotient of numbers without signs; `other` is not 0.
-    fn over(self, other: Self) -> Self;
     /// All bits are the highest one.
     fn sign(self) -> Self;
     fn zigzag(self) -> Self;
@@ -48,18 +46,14 @@ pub(super) struct Map<W> {
 }
 
 impl<W: Word> Map<W> {
+    /// The integer of the bits of an element. `factor` is that of the map, which divides the distances of all elements.
     #[inline(always)]
-    fn divided(self, d: W) -> W {
-        if self.factor == W::ONE { d } else { d.over(self.factor) }
-    }
-
-    /// The integer of the bits of an element.
-    #[inline(always)]
-    pub(super) fn integer(self, element: W) -> W {
+    pub(super) fn integer(self, element: W, factor: Divisor) -> W {
+        let divided = |d: W| if self.factor == W::ONE { d } else { W::cut(factor.quotient(d.wide())) };
         if self.kind != FLOAT {
-            return self.divided(element.sub(self.gap));
+            return divided(element.sub(self.gap));
         }
-        self.divided((element & W::LOW).sub(self.gap) & W::LOW) ^ element.sign()
+        divided((element & W::LOW).sub(self.gap) & W::LOW) ^ element.sign()
     }
 
     /// Undoes [`Map::integer`].
@@ -84,6 +78,39 @@ impl<W: Word> Map<W> {
     }
 }
 
+/// A divisor of many numbers, by which they are divided with a multiplication.
+#[derive(Clone, Copy)]
+pub(super) struct Divisor {
+    /// The inverse of the divisor without its zeros in the low bits, modulo 2^64, and the number of these bits.
+    inverse: u64,
+    zeros: u32,
+    /// The largest quotient.
+    most: u64,
+}
+
+impl Divisor {
+    /// 0 divides 0 alone.
+    pub(super) fn new(divisor: u64) -> Divisor {
+        let zeros = divisor.trailing_zeros() % u64::BITS;
+        let odd = (divisor >> zeros).max(1);
+        // The three low bits of an odd number are those of its inverse; each step doubles their number.
+        let inverse = (0..5).fold(odd, |x, _| x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x))));
+        Divisor { inverse, zeros, most: u64::MAX.checked_div(divisor).unwrap_or(0) }
+    }
+
+    /// True if it divides `n`. The product of other numbers with the inverse is no quotient.
+    #[inline(always)]
+    pub(super) fn divides(self, n: u64) -> bool {
+        n.wrapping_mul(self.inverse).rotate_right(self.zeros) <= self.most
+    }
+
+    /// The quotient of a number that it divides.
+    #[inline(always)]
+    pub(super) fn quotient(self, n: u64) -> u64 {
+        (n >> self.zeros).wrapping_mul(self.inverse)
+    }
+}
+
 macro_rules! words {
     ($($word:ty, $signed:ty);*) => {$(
         impl Word for $word {
@@ -102,10 +129,6 @@ macro_rules! words {
             #[inline(always)]
             fn times(self, other: $word) -> $word {
                 self.wrapping_mul(other)
-            }
-            #[inline(always)]
-            fn over(self, other: $word) -> $word {
-                self / other
             }
             #[inline(always)]
             fn sign(self) -> $word {
@@ -152,15 +175,16 @@ mod tests {
             let map = Map { kind: FLOAT, gap, factor: 1u16 };
             let mut seen = vec![false; 1 << 16];
             for bits in 0..=u16::MAX {
-                let o = map.integer(bits);
+                let o = map.integer(bits, Divisor::new(1));
                 assert_eq!(map.element(o), bits, "{bits:x} and gap {gap:x}");
                 assert!(!std::mem::replace(&mut seen[usize::from(o)], true));
             }
         }
         // The smallest magnitude on either side of the gap is next to the other one.
         let map = Map { kind: FLOAT, gap: 0x123, factor: 1u16 };
-        assert_eq!((map.integer(0x123), map.integer(0x8123)), (0, 0xffff));
-        assert_eq!((map.integer(0x200), map.integer(0x8200)), (0xdd, 0xff22));
+        let integer = |bits| map.integer(bits, Divisor::new(1));
+        assert_eq!((integer(0x123), integer(0x8123)), (0, 0xffff));
+        assert_eq!((integer(0x200), integer(0x8200)), (0xdd, 0xff22));
     }
 
     #[test]
@@ -171,7 +195,7 @@ mod tests {
                 for k in 0..(0x7fff - gap) / factor {
                     for sign in if kind == FLOAT { &[0, 0x8000][..] } else { &[0] } {
                         let element = (gap + k * factor) | sign;
-                        let o = map.integer(element);
+                        let o = map.integer(element, Divisor::new(factor.into()));
                         assert_eq!(o, if *sign == 0 { k } else { !k });
                         assert_eq!(map.element(o), element);
                     }
@@ -181,5 +205,22 @@ mod tests {
         for (kind, bits) in [(SIGNED, 0x8000u16), (UNSIGNED, 0), (FLOAT, 0)] {
             assert_eq!((Map::place(kind, bits), Map::at(kind, 0)), (0, bits));
         }
+    }
+
+    #[test]
+    fn multiples_and_quotients_are_those_of_divisions() {
+        let divisors =
+            (1..300).chain([1 << 20, 3 << 40, u64::MAX, u64::MAX / 3, 1 << 63, 0x1234_5678_9abc_def1]);
+        for divisor in divisors {
+            let by = Divisor::new(divisor);
+            let near = (0..50).flat_map(|k| [k, u64::MAX - k, k.wrapping_mul(divisor), (1 << 63) + k]);
+            for n in near.flat_map(|n| [n, n.wrapping_add(1)]) {
+                assert_eq!(by.divides(n), n % divisor == 0, "{n} / {divisor}");
+                if by.divides(n) {
+                    assert_eq!(by.quotient(n), n / divisor, "{n} / {divisor}");
+                }
+            }
+        }
+        assert!(Divisor::new(0).divides(0) && !Divisor::new(0).divides(6));
     }
 }

@@ -74,8 +74,12 @@ impl std::fmt::Display for FoundLattice {
 
 /// The lattice of most of these values, if they have one.
 pub(crate) fn find(dtype: DType, values: &[f64]) -> Option<FoundLattice> {
-    let mut distinct: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
-    distinct.sort_unstable_by(f64::total_cmp);
+    // Integers in the order of the values, which are sorted without a branch for each comparison.
+    let turned = |bits: i64| bits ^ ((bits >> 63) as u64 >> 1) as i64;
+    let finite = values.iter().filter(|x| x.is_finite());
+    let mut distinct: Vec<i64> = finite.map(|x| turned(x.to_bits() as i64)).collect();
+    distinct.sort_unstable();
+    let mut distinct: Vec<f64> = distinct.into_iter().map(|key| f64::from_bits(turned(key) as u64)).collect();
     distinct.dedup_by(|a, b| a == b);
     if distinct.len() < 3 {
         return None;
@@ -126,8 +130,11 @@ impl<'a, T: LatticeValue> Search<'a, T> {
     fn binary(&mut self) {
         let mut lowest: Vec<i32> =
             self.distinct.iter().filter(|x| **x != 0.0).map(|&x| lowest_bit(x)).collect();
-        lowest.sort_unstable();
-        let Some(&exponent) = lowest.get(lowest.len() / ODD) else { return };
+        if lowest.is_empty() {
+            return;
+        }
+        let place = lowest.len() / ODD;
+        let (_, &mut exponent, _) = lowest.select_nth_unstable(place);
         if !(-120..=120).contains(&exponent) {
             return;
         }

@@ -13,6 +13,8 @@ pub(super) struct Line {
 
 /// Distances below 8 spacings of the type are noise.
 const RESOLVED: f64 = 8.0;
+/// Distances that are sorted first.
+const FEW: usize = 64;
 /// Levels of unpacked 16-bit integers.
 const SHORT: f64 = 65535.0;
 
@@ -25,13 +27,23 @@ pub(super) fn line(values: &[f64], noise: f64) -> Option<Line> {
     if scale <= RESOLVED * noise {
         return None;
     }
-    distances.sort_unstable_by(f64::total_cmp);
+    // The smallest distances reject most scales.
+    let mut sorted = distances.len();
+    if sorted > FEW {
+        distances.select_nth_unstable_by(FEW, f64::total_cmp);
+        sorted = FEW;
+    }
+    distances[..sorted].sort_unstable_by(f64::total_cmp);
     // Each pass that fails makes the scale at most half as large.
     let refined = loop {
         if scale <= RESOLVED * noise {
             return None;
         }
-        match measure(scale, &distances, noise) {
+        match measure(scale, &distances[..sorted], noise) {
+            Ok(_) if sorted < distances.len() => {
+                distances.sort_unstable_by(f64::total_cmp);
+                sorted = distances.len();
+            }
             Ok(refined) => break refined,
             Err(smaller) => scale = smaller,
         }

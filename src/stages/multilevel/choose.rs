@@ -1,9 +1,10 @@
 //! The choice of the interpolated axes, or of differences, from samples of the array.
 
+use super::costs::Costs;
 use super::grid::Levels;
 use super::params::{AXIS_SAMPLE, MOST_DIFFERENCE, MultilevelMetadata, SAMPLE};
-use super::predict::{Formula, Predictor};
-use super::stencil::{cost, stride};
+use super::predict::Predictor;
+use super::stencil::stride;
 use super::value::LevelValue;
 use crate::base::parallel::Parallel;
 use crate::stages::wide::{Work, widest};
@@ -69,71 +70,129 @@ impl<T: LevelValue> Work for LineWork<'_, T> {
         points[axis] = (dims[axis] - s).div_ceil(2 * s);
         let count: usize = points.iter().product();
         let known = dims[axis].div_ceil(2 * s);
-        let (mut sums, mut looked) = ([0u64; 2], 0);
-        for i in (0..count).step_by(stride(count, AXIS_SAMPLE)) {
-            looked += 1;
-            let at = [i % points[0], i / points[0] % points[1], i / points[0] / points[1]];
+        let mut costs = Costs::new(predictor, [2, 4]);
+        let sample = Sampled::new(points, stride(count, AXIS_SAMPLE));
+        let looked = sample.left as u64;
+        for at in sample {
             let odd = at[axis];
-            let coordinates: [usize; 3] =
-                std::array::from_fn(|d| if d == axis { (2 * at[d] + 1) * s } else { at[d] * s });
-            let place: usize = (0..3).map(|d| coordinates[d] * strides[d]).sum();
+            let mut place = s * strides[axis] * (odd + 1);
+            for d in 0..3 {
+                place += at[d] * s * strides[d];
+            }
             let value = all[place];
             if !predictor.is_bounded(value) {
                 continue;
             }
-            let first = place - (2 * odd + 1) * s * strides[axis];
-            let window: [T; 8] = std::array::from_fn(|j| {
-                let tap = (odd + j).checked_sub(3).filter(|&t| t < known);
-                tap.map_or(T::ZERO, |t| all[first + 2 * t * s * strides[axis]])
-            });
-            for (sum, stencil) in sums.iter_mut().zip([2, 4]) {
-                let (p, _) = predictor.point(Formula::new(stencil, odd + 1, known - odd - 1), window);
-                *sum += u64::from(cost(value - p, predictor.rate));
+            // The nearest tap on the left; both stencils have two taps on a side at most.
+            let (near, next) = (place - s * strides[axis], 2 * s * strides[axis]);
+            let mut window = [T::ZERO; 8];
+            for j in 2..6 {
+                if (3..known + 3).contains(&(odd + j)) {
+                    window[j] = all[near + j * next - 3 * next];
+                }
             }
+            costs.add(value, &window, odd + 1, known - odd - 1);
         }
+        let sums = costs.sums();
         256 * sums[0].min(sums[1]) / looked.max(1)
+    }
+}
+
+/// Every `step`-th point of a grid, by its coordinates.
+struct Sampled {
+    points: [usize; 3],
+    step: [usize; 3],
+    at: [usize; 3],
+    left: usize,
+}
+
+impl Sampled {
+    fn new(points: [usize; 3], step: usize) -> Sampled {
+        let left = points.iter().product::<usize>().div_ceil(step);
+        let [x, y] = [points[0].max(1), points[1].max(1)];
+        Sampled { points, step: [step % x, step / x % y, step / x / y], at: [0; 3], left }
+    }
+}
+
+impl Iterator for Sampled {
+    type Item = [usize; 3];
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<[usize; 3]> {
+        self.left = self.left.checked_sub(1)?;
+        let own = self.at;
+        let mut carry = 0;
+        for d in 0..3 {
+            self.at[d] += self.step[d] + carry;
+            carry = usize::from(d < 2 && self.at[d] >= self.points[d]);
+            self.at[d] -= carry * self.points[d];
+        }
+        Some(own)
     }
 }
 
 /// The cost of differences, times 256, and the number of axes with the least cost. `None` if the array cannot be coded by differences.
 fn differences<T: LevelValue>(all: &[T], dims: [usize; 3], predictor: &Predictor<T>) -> Option<(u64, u8)> {
-    let (mut sums, mut others) = ([0u64; 3], [0u64; 3]);
-    let mut looked = 0u64;
-    let quotient = |x: T| {
-        let sum = (x - predictor.center) * predictor.rate + T::MAGIC;
-        let q = sum - T::MAGIC;
-        let few = q.abs() < T::from_int(MOST_DIFFERENCE as i32) && predictor.is_bounded(x);
-        if few { Some(i64::from(T::magic_int(sum))) } else { None }
-    };
-    for i in (0..all.len()).step_by(stride(all.len(), SAMPLE)).take(SAMPLE as usize) {
-        looked += 1;
-        let own = quotient(all[i])?;
-        let has = [i % dims[0] > 0, i / dims[0] % dims[1] > 0, i / dims[0] / dims[1] > 0];
-        // The quotient of the neighbor at the distance of one along each axis of `back`; 0 outside the array.
-        let at = |back: [bool; 3]| {
-            let strides = [1, dims[0], dims[0] * dims[1]];
-            if (0..3).any(|d| back[d] && !has[d]) {
-                return 0;
-            }
-            let back: usize = (0..3).filter(|&d| back[d]).map(|d| strides[d]).sum();
-            if back == 0 { own } else { quotient(all[i - back]).unwrap_or(0) }
-        };
-        let line = |y, z| at([false, y, z]) - at([true, y, z]);
-        let d = [
-            line(false, false),
-            line(false, false) - line(true, false),
-            line(false, false) - line(true, false) - line(false, true) + line(true, true),
-        ];
-        for ((sum, others), d) in sums.iter_mut().zip(&mut others).zip(d) {
-            *sum += u64::from(u64::BITS - (4 * d.unsigned_abs()).leading_zeros());
-            *others += u64::from(d != 0);
-        }
-    }
-    for (sum, others) in sums.iter_mut().zip(others).filter(|(_, others)| *others > 0) {
-        *sum += others * u64::from((looked / others).ilog2().saturating_sub(1));
-    }
+    let (sums, looked) = widest(DifferenceWork { all, dims, predictor })?;
     let rank = 1 + (1..3).filter(|&d| dims[d] > 1).count();
     let best = (0..rank).min_by_key(|&k| sums[k])?;
     let total = u128::from(sums[best]) * 256 * all.len() as u128 / u128::from(looked.max(1));
     Some((u64::try_from(total).ok()?, best as u8 + 1))
+}
+
+/// Computes the costs of the differences of a sample along one, two, and three axes, and the number of elements of the sample.
+struct DifferenceWork<'a, T> {
+    all: &'a [T],
+    dims: [usize; 3],
+    predictor: &'a Predictor<T>,
+}
+
+impl<T: LevelValue> Work for DifferenceWork<'_, T> {
+    type Result = Option<([u64; 3], u64)>;
+
+    #[inline(always)]
+    fn run(self) -> Option<([u64; 3], u64)> {
+        let DifferenceWork { all, dims, predictor } = self;
+        let (mut sums, mut others, mut looked) = ([0u64; 3], [0u64; 3], 0);
+        // The distances of neighbors along the axes that are bits of an index.
+        let mut back = [0; 8];
+        for (k, back) in back.iter_mut().enumerate() {
+            *back = (k & 1) + (k >> 1 & 1) * dims[0] + (k >> 2) * dims[0] * dims[1];
+        }
+        let step = stride(all.len(), SAMPLE);
+        for (place, at) in Sampled::new(dims, step).enumerate().take(SAMPLE as usize) {
+            looked += 1;
+            let i = place * step;
+            let exists = u32::from(at[0] > 0) | u32::from(at[1] > 0) << 1 | u32::from(at[2] > 0) << 2;
+            let mut x = [all[i]; 8];
+            for k in 1..8 {
+                if exists == 7 || k as u32 & !exists == 0 {
+                    x[k] = all[i - back[k]];
+                }
+            }
+            // Quotients; 0 for neighbors outside the array or with a large quotient.
+            let (mut q, mut few) = ([0i32; 8], [0i32; 8]);
+            for k in 0..8 {
+                let sum = (x[k] - predictor.center) * predictor.rate + T::MAGIC;
+                let is_few = ((sum - T::MAGIC).abs() < T::from_int(MOST_DIFFERENCE as i32))
+                    & predictor.is_bounded(x[k]);
+                few[k] = i32::from(is_few);
+                q[k] = if is_few & (k as u32 & !exists == 0) { T::magic_int(sum) } else { 0 };
+            }
+            if few[0] == 0 {
+                return None;
+            }
+            let x = q[0] - q[1];
+            let y = x - (q[2] - q[3]);
+            let z = y - (q[4] - q[5]) + (q[6] - q[7]);
+            for (k, d) in [x, y, z].into_iter().enumerate() {
+                sums[k] += u64::from(u32::BITS - (4 * d.unsigned_abs()).leading_zeros());
+                others[k] += u64::from(d != 0);
+            }
+        }
+        for (sum, others) in sums.iter_mut().zip(others).filter(|(_, others)| *others > 0) {
+            *sum += others * u64::from((looked / others).ilog2().saturating_sub(1));
+        }
+        Some((sums, looked))
+    }
 }

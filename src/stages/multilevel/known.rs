@@ -128,22 +128,22 @@ impl<T: LevelValue> Known<T> {
         }
     }
 
-    /// The taps of a point in a level of which no pass is coded yet, and the number of points on each side. All taps are coarse points.
+    /// The taps of the points of a row in a level of which no pass is coded yet. All taps are coarse points.
     #[inline(always)]
-    pub(super) fn coarse_taps(&self, pass: &Pass, (row, x): (usize, usize)) -> (Taps<T>, usize, usize) {
+    pub(super) fn coarse_row(&self, pass: &Pass, row: usize) -> CoarseRow<'_, T> {
         let (y, z) = (row % pass.points[1], row / pass.points[1]);
-        let i = [x, y, z][pass.axis];
         let fine = |d: usize, i: usize| if self.axes[d] { 2 * i } else { i };
-        let (y, z) = match pass.axis {
-            0 => (fine(1, y), fine(2, z)),
-            1 => (y, fine(2, z)),
-            _ => (y, z),
-        };
-        let taps = std::array::from_fn(|j| {
-            let at = (i + j).checked_sub(3).filter(|&at| at < pass.known).unwrap_or(i);
-            if pass.axis == 0 { self.row(y, z)[at] } else { self.along(pass.axis, at, y, z)[x] }
-        });
-        (taps, i + 1, pass.known - i - 1)
+        if pass.axis == 0 {
+            return CoarseRow { rows: [self.row(fine(1, y), fine(2, z)); 8], place: None, known: pass.known };
+        }
+        let (y, z, i) = if pass.axis == 1 { (y, fine(2, z), y) } else { (y, z, z) };
+        let mut rows = [self.along(pass.axis, i, y, z); 8];
+        for (j, row) in rows.iter_mut().enumerate() {
+            if let Some(at) = (i + j).checked_sub(3).filter(|&at| at < pass.known) {
+                *row = self.along(pass.axis, at, y, z);
+            }
+        }
+        CoarseRow { rows, place: Some(i), known: pass.known }
     }
 
     /// Writes all points of the level, which are the coarse points of the next level.
@@ -175,6 +175,31 @@ impl<T: LevelValue> Known<T> {
     pub(super) fn join_row(&self, pass: &Pass, (row, first): (usize, usize), odd: &[T], out: &mut [T]) {
         let even = self.row(row % pass.points[1], row / pass.points[1]);
         interleave(&even[first..], odd, out);
+    }
+}
+
+/// Taps of points in a row of a pass.
+pub(super) struct CoarseRow<'a, T> {
+    /// The rows of the taps; the row itself in a pass over x.
+    rows: [&'a [T]; 8],
+    /// The place along the axis of the pass; none in a pass over x.
+    place: Option<usize>,
+    known: usize,
+}
+
+impl<T: LevelValue> CoarseRow<'_, T> {
+    /// The taps of point `x`, and their numbers on the left and on the right.
+    #[inline(always)]
+    pub(super) fn of(&self, x: usize) -> (Taps<T>, usize, usize) {
+        let i = self.place.unwrap_or(x);
+        let mut taps = [T::ZERO; 8];
+        for (j, (tap, row)) in taps.iter_mut().zip(self.rows).enumerate() {
+            *tap = match self.place {
+                Some(_) => row[x],
+                None => row[(i + j).saturating_sub(3).min(self.known - 1)],
+            };
+        }
+        (taps, i + 1, self.known - i - 1)
     }
 }
 

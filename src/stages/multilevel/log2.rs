@@ -37,19 +37,20 @@ pub(super) fn log2(n: u64) -> u64 {
     (u64::from(e) << 16) + low + (((high - low) * j) >> 16)
 }
 
-/// The cost of symbols with these counts, including their table.
-pub(super) fn cost(counts: &[u64]) -> u64 {
-    let n: u64 = counts.iter().sum();
+/// The cost of symbols and of their table. `used` has a bit for each symbol that occurs, `count` returns its count, and `n` is the sum of
+/// all counts.
+pub(super) fn cost(n: u64, used: u64, count: impl Fn(usize) -> u64) -> u64 {
     if n == 0 {
         return 0;
     }
     let (whole, most) = (log2(n), u64::from(FREQUENCY_BITS) * BIT);
-    let (mut sum, mut last) = (0, 0);
-    for (i, &c) in counts.iter().enumerate().filter(|(_, c)| **c > 0) {
+    let (mut sum, mut rest) = (0, used);
+    while rest > 0 {
+        let c = count(rest.trailing_zeros() as usize);
         sum += c * (whole - log2(c)).min(most);
-        last = i as u64;
+        rest &= rest - 1;
     }
-    sum + BIT * (12 + 4 * (last + 1))
+    sum + BIT * (12 + 4 * u64::from(u64::BITS - used.leading_zeros()))
 }
 
 #[cfg(test)]
@@ -69,5 +70,16 @@ mod tests {
         for n in (1..1000).chain([1 << 20, 123_456_789, (1 << 40) - 1]) {
             assert!((log2(n) as f64 / 65536.0 - (n as f64).log2()).abs() < 4e-5, "{n}");
         }
+    }
+
+    #[test]
+    fn costs_are_those_of_the_page() {
+        let counts = [5u64, 0, 1 << 20, 1, 0, 77];
+        let n: u64 = counts.iter().sum();
+        let used = counts.iter().enumerate().filter(|(_, c)| **c > 0);
+        let bits = used.clone().map(|(_, &c)| c * (log2(n) - log2(c)).min(14 << 16)).sum::<u64>();
+        let used = used.fold(0, |all, (i, _)| all | 1 << i);
+        assert_eq!(cost(n, used, |i| counts[i]), bits + ((12 + 4 * 6) << 16));
+        assert_eq!(cost(0, 0, |_| 0), 0);
     }
 }

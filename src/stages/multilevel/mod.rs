@@ -7,6 +7,7 @@ mod choose;
 pub(super) mod classed;
 mod code;
 mod config;
+mod costs;
 mod decode;
 mod device;
 mod differences;

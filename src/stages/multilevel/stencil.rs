@@ -1,26 +1,22 @@
 //! The stencil of a level: the one that predicts a sample of its points best from restored points.
 
+use super::costs::Costs;
 use super::encode::Source;
 use super::grid::{Levels, Pass};
 use super::known::Known;
 use super::params::SAMPLE;
-use super::predict::{Formula, Predictor};
+use super::predict::Predictor;
 use super::value::LevelValue;
 use crate::base::parallel::Parallel;
 use crate::stages::wide::{Work, widest};
 
 const STENCILS: [u8; 4] = [2, 4, 6, 8];
-/// Tasks of a pass.
-const PARTS: usize = 4;
+/// Tasks of a level.
+const TASKS: usize = 12;
 
 /// The distance between the points of a sample of about `most` out of `count` points.
 pub(super) fn stride(count: usize, most: u32) -> usize {
     (count / most as usize).max(1) | 1
-}
-
-/// The approximate cost of an error, in bits.
-pub(super) fn cost<T: LevelValue>(error: T, rate: T) -> u32 {
-    u32::BITS - (error.abs() * (rate * T::of(4.0))).floor_int().leading_zeros()
 }
 
 /// The choice of the stencil of a level of which no pass is coded yet.
@@ -43,36 +39,48 @@ impl<T: LevelValue> Vote<'_, T> {
                 pass.points[d] = self.levels.dims[d].div_ceil(pass.spacing[d]);
             }
         }
-        let parts = threads.map(PARTS * passes.len(), |k| widest((self, &passes[k / PARTS], k % PARTS)));
+        let tasks = if threads.count() > 1 { TASKS } else { 1 };
+        let parts = threads.map(tasks, |task| widest(Part { of: self, passes: &passes, task, tasks }));
         let sum = |i: usize| parts.iter().map(|sums| sums[i]).sum::<u64>();
         let best = (0..4).min_by_key(|&i| sum(i)).unwrap_or(0);
         STENCILS[best]
     }
 }
 
-/// The work of summing the costs of a part of the sampled points of a pass, for each stencil.
-impl<T: LevelValue> Work for (&Vote<'_, T>, &Pass, usize) {
+/// The work of summing the costs of a part of the sampled points of each pass, for each stencil.
+struct Part<'a, T> {
+    of: &'a Vote<'a, T>,
+    passes: &'a [Pass],
+    task: usize,
+    tasks: usize,
+}
+
+impl<T: LevelValue> Work for Part<'_, T> {
     type Result = [u64; 4];
 
     #[inline(always)]
     fn run(self) -> [u64; 4] {
-        let (Vote { source, levels, known, predictor, .. }, pass, part) = self;
-        let mut sums = [0; 4];
-        let step = stride(pass.count(), SAMPLE);
-        let looked = pass.count().div_ceil(step);
-        for i in part * looked / PARTS..(part + 1) * looked / PARTS {
-            let (row, x) = (i * step / pass.points[0], i * step % pass.points[0]);
-            let (first, next) = pass.row(levels.dims, row);
-            let value = source.values[first + x * next];
-            if !predictor.is_bounded(value) {
-                continue;
-            }
-            let (window, left, right) = known.coarse_taps(pass, (row, x));
-            for (sum, stencil) in sums.iter_mut().zip(STENCILS) {
-                let (p, _) = predictor.point(Formula::new(stencil, left, right), window);
-                *sum += u64::from(cost(value - p, predictor.rate));
+        let Part { of: Vote { source, levels, known, predictor, .. }, passes, task, tasks } = self;
+        let mut costs = Costs::new(predictor, STENCILS);
+        for pass in passes {
+            let step = stride(pass.count(), SAMPLE);
+            let looked = pass.count().div_ceil(step);
+            let (mut at, end) = (task * looked / tasks * step, (task + 1) * looked / tasks * step);
+            while at < end {
+                let row = at / pass.points[0];
+                let taps = known.coarse_row(pass, row);
+                let (first, next) = pass.row(levels.dims, row);
+                let begin = row * pass.points[0];
+                for at in (at..end.min(begin + pass.points[0])).step_by(step) {
+                    let value = source.values[first + (at - begin) * next];
+                    if predictor.is_bounded(value) {
+                        let (taps, left, right) = taps.of(at - begin);
+                        costs.add(value, &taps, left, right);
+                    }
+                }
+                at += (begin + pass.points[0] - at).div_ceil(step) * step;
             }
         }
-        sums
+        costs.sums()
     }
 }

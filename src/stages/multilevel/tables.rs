@@ -177,22 +177,27 @@ impl Set {
     pub(super) fn new(counts: &[Counts; CONTEXTS as usize], symbols: usize) -> Result<(Set, u64), Fault> {
         struct Group {
             first: usize,
-            counts: Counts,
+            /// The sum of the counts, and a bit for each symbol that occurs.
+            n: u64,
+            used: u64,
             cost: u64,
             /// The cost of this group united with the next one.
             both: u64,
         }
-        let together = |a: &Counts, b: &Counts| -> Counts { std::array::from_fn(|i| a[i] + b[i]) };
-        let mut groups: Vec<Group> = (0..)
-            .zip(counts)
-            .map(|(first, c)| Group { first, counts: *c, cost: cost(&c[..symbols]), both: 0 })
-            .collect();
-        let both = |groups: &mut Vec<Group>, i: usize| {
-            if let Some(next) = groups.get(i + 1) {
-                groups[i].both = cost(&together(&groups[i].counts, &next.counts)[..symbols]);
-            }
+        // The counts of a group are those of its first context.
+        let mut counts = *counts;
+        let group = |(first, c): (usize, &Counts)| {
+            let used = c[..symbols].iter().rev().fold(0, |all, &c| all << 1 | u64::from(c > 0));
+            let n = c[..symbols].iter().sum();
+            Group { first, n, used, cost: cost(n, used, |i| c[i]), both: 0 }
         };
-        (0..groups.len()).for_each(|i| both(&mut groups, i));
+        let mut groups: Vec<Group> = counts.iter().enumerate().map(group).collect();
+        let both = |groups: &mut Vec<Group>, counts: &[Counts], i: usize| {
+            let (Some(own), Some(next)) = (groups.get(i), groups.get(i + 1)) else { return };
+            let (a, b) = (&counts[own.first], &counts[next.first]);
+            groups[i].both = cost(own.n + next.n, own.used | next.used, |i| a[i] + b[i]);
+        };
+        (0..groups.len()).for_each(|i| both(&mut groups, &counts, i));
         loop {
             let gain = |i: usize| (groups[i].cost + groups[i + 1].cost) as i64 - groups[i].both as i64;
             let Some(best) = (0..groups.len() - 1).rev().max_by_key(|&i| gain(i)) else { break };
@@ -200,11 +205,13 @@ impl Set {
                 break;
             }
             let next = groups.remove(best + 1);
-            groups[best].counts = together(&groups[best].counts, &next.counts);
-            groups[best].cost = groups[best].both;
-            both(&mut groups, best);
+            let own = &mut groups[best];
+            let (before, behind) = counts.split_at_mut(next.first);
+            before[own.first].iter_mut().zip(&behind[0]).for_each(|(own, next)| *own += next);
+            (own.n, own.used, own.cost) = (own.n + next.n, own.used | next.used, own.both);
+            both(&mut groups, &counts, best);
             if best > 0 {
-                both(&mut groups, best - 1);
+                both(&mut groups, &counts, best - 1);
             }
         }
         let mut map = [0; CONTEXTS as usize];
@@ -212,7 +219,7 @@ impl Set {
             map[group.first..].fill(k as u8);
         }
         let cost = groups.iter().map(|g| g.cost).sum();
-        let tables = groups.iter().map(|g| Table::new(&g.counts)).collect::<Result<_, Fault>>()?;
+        let tables = groups.iter().map(|g| Table::new(&counts[g.first])).collect::<Result<_, Fault>>()?;
         Ok((Set { map, tables }, cost))
     }
 

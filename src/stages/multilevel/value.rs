@@ -38,8 +38,8 @@ pub(super) trait LevelValue:
     fn magic_int(sum: Self) -> i32;
     /// The context of an activity, which is in units of the step.
     fn bucket(self) -> u8;
-    /// Rounds a number that is not negative toward zero, to at most 2^31 - 1.
-    fn floor_int(self) -> u32;
+    /// Bits of the integer part of a number that is not negative, at most 31. NaN has 31.
+    fn length(self) -> u32;
     /// The exponent of the lowest bit that is set in a number other than 0.
     fn lowest_bit(self) -> i32;
 }
@@ -95,8 +95,10 @@ macro_rules! value {
                 (exponent - ($bias - 7)).clamp(0, 11) as u8
             }
             #[inline(always)]
-            fn floor_int(self) -> u32 {
-                if self < 2_147_483_647.0 { self as u32 } else { 2_147_483_647 }
+            fn length(self) -> u32 {
+                // NaN may have a sign, and the largest exponent.
+                let exponent = (self.to_bits() << 1 >> ($mantissa + 1)) as i32;
+                (exponent - ($bias - 1)).clamp(0, 31) as u32
             }
             fn lowest_bit(self) -> i32 {
                 let bits = self.to_bits();
@@ -111,3 +113,19 @@ macro_rules! value {
 }
 value!(f32, u32, 23, 12_582_912.0, 127);
 value!(f64, u64, 52, 6_755_399_441_055_744.0, 1023);
+
+#[cfg(test)]
+mod tests {
+    use super::LevelValue;
+
+    #[test]
+    fn lengths_are_those_of_integer_parts() {
+        for (x, length) in [(0.0f32, 0), (1e-40, 0), (0.999, 0), (1.0, 1), (3.999, 2), (4.0, 3), (1.5e9, 31)]
+        {
+            assert_eq!((x.length(), f64::from(x).length()), (length, length), "{x}");
+        }
+        for x in [2_147_483_647.0f64, 4e9, 1e300, f64::INFINITY, f64::NAN, -f64::NAN] {
+            assert_eq!((x.length(), (x as f32).length()), (31, 31), "{x}");
+        }
+    }
+}
