@@ -64,6 +64,8 @@ pub use base::reserve::ReserveAllocator;
 pub use base::strided::{pack, unpack};
 pub use base::thread_pool::MAX_THREADS;
 pub use choose::{Aim, Choice, Goal, Wish, choose, choose_at};
+#[doc(hidden)]
+pub use codec::overlap_from;
 pub use codec::{
     Batch, BatchAddresses, BatchItem, BatchWorkspace, CallResult, Container, Decoder, Device, DeviceBuffer,
     DeviceSlice, Encoder, Options, ResultBuffer, StridedSlice, compress, copy_to_host, decompress,

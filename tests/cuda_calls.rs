@@ -6,7 +6,7 @@
 mod common;
 
 use common::fixture::{self, Fixture};
-use common::gpu::{Block, TestStream, cuda, device};
+use common::gpu::{Block, PinnedBytes, TestStream, cuda, device};
 use common::samples::Content;
 use fzgm::{Array, DType, Decoder, Device, Options, PRESETS, Stream, StridedSlice, compress, decompress};
 use std::sync::{Mutex, PoisonError};
@@ -232,4 +232,36 @@ fn of_a_container_on_a_device_only_the_header_is_copied() {
         let there = unsafe { fzgm::info_at(block.slice(0, wrong.len())) }.unwrap_err();
         assert_eq!(there.to_string(), fzgm::info(wrong).unwrap_err().to_string());
     }
+}
+
+/// The host reads a container after earlier work on the NULL stream, which writes it, so that a decompression needs no second attempt.
+#[test]
+fn containers_of_earlier_work_are_awaited() {
+    let Some(_alone) = counting() else { return };
+    fzgm::overlap_from(9 << 20);
+    const N: u64 = 2_600_000;
+    let pipeline = fixture::lossy("fast", DType::F32);
+    let array = Array::new(DType::F32, &[N]).unwrap();
+    let value = |i: u64| if i / 30_000 % 11 == 3 { (i as f32 * 1e-3).sin() } else { 0.25 };
+    let src: Vec<u8> = (0..N).flat_map(|i| value(i).to_le_bytes()).collect();
+    let want = compress(&pipeline, &array, &Options::default(), &src).unwrap();
+    let back = decompress(&want, &Options::default()).unwrap().1;
+    let decoder = Decoder::open(&want, &fixture::options()).unwrap();
+    let mut ws = decoder.workspace().unwrap();
+    let (there, to) = (Block::of(&want), PinnedBytes::new(back.len()));
+    let mut launched = vec![];
+    for awaits in [false, true] {
+        let container = PinnedBytes::new(want.len());
+        container.receive(&there);
+        if !awaits {
+            // Waits for the NULL stream.
+            there.read(&mut [0]);
+        }
+        let before = launches();
+        let (from, into) = (container.slice(want.len()), to.slice(back.len()));
+        assert_eq!(unsafe { decoder.decompress_at(&mut ws, from, into) }, Ok(back.len()));
+        assert!(to.front(back.len()) == back);
+        launched.push(launches() - before);
+    }
+    assert!(launched[0] > 6 && launched[0] == launched[1], "{launched:?}");
 }

@@ -169,7 +169,7 @@ impl Encoder {
     ///
     /// # Errors
     /// [`Error::PlanMismatch`] for another length of `src` or a workspace that is too small,
-    /// [`Error::DstTooSmall`]. `dst` is only written if the call succeeds.
+    /// [`Error::DstTooSmall`]. These leave `dst` as it was; after an error of a device, its contents are undefined.
     pub fn compress(&self, ws: &mut Workspace, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         self.compress_into(ws, src, |_| Ok(dst))
     }

@@ -23,6 +23,8 @@ use crate::pipeline::Pipeline;
 use crate::plan::{CompileOptions, Target};
 pub use batch::{Batch, BatchItem, BatchWorkspace};
 pub use decoder::Decoder;
+#[doc(hidden)]
+pub use device::overlap_from;
 pub use device::{
     BatchAddresses, CallResult, Device, DeviceBuffer, DeviceSlice, ResultBuffer, StridedSlice, copy_to_host,
     decompress_preview_at, decompress_region_at, device_of, info_at, on_device, pipeline_at,

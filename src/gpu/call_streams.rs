@@ -3,24 +3,23 @@
 
 use super::context::Context;
 use super::copy_stream::CopyStream;
-use super::driver::Handle;
-use super::memory::{Pinned, alive};
+use super::memory::{DeviceMemory, Pinned};
 use super::stream::OwnStream;
 use crate::base::error::{Error, Result};
 
 /// Streams, and words in pinned memory that operations of them write.
 pub(crate) struct CallStreams {
     words: Pinned,
-    context: Handle,
-    id: u64,
     streams: Vec<OwnStream>,
+    /// Tells whether the context of the streams still exists.
+    witness: DeviceMemory,
 }
 
 impl CallStreams {
     pub(crate) fn new(context: &Context, streams: usize, words: usize) -> Result<CallStreams> {
         let words = Pinned::new(context, 8 * words as u64)?;
         let streams = (0..streams).map(|_| OwnStream::new(context)).collect::<Result<_>>()?;
-        Ok(CallStreams { words, context: context.handle, id: context.id, streams })
+        Ok(CallStreams { words, streams, witness: DeviceMemory::new(context, 1)? })
     }
 
     /// The streams for the operations of one call, and the words.
@@ -37,8 +36,8 @@ impl CallStreams {
 
 impl Drop for CallStreams {
     fn drop(&mut self) {
-        // Without the context there are no streams either.
-        match alive(self.words.address() as Handle, self.context, self.id) {
+        // A second try if a query fails, as for device memory. Without the context there are no streams either.
+        match self.witness.context().or_else(|_| self.witness.context()) {
             Ok(Some(_context)) => self.streams.clear(),
             _ => std::mem::forget(std::mem::take(&mut self.streams)),
         }

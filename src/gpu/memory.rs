@@ -65,9 +65,19 @@ impl DeviceMemory {
         context.relaxed(|| upload(context, self.address() + at, src, stream.borrow()))
     }
 
+    /// Its context, made current, if that still exists.
+    pub(super) fn context(&self) -> Result<Option<Context>> {
+        // Without the context there is no memory either: it may have been reset, the driver may be shutting down, this
+        // may be the child of a fork. The address may even be another's by now.
+        if Driver::get().is_err() || context_of(self.address)? != Some(self.context) {
+            return Ok(None);
+        }
+        Context::holding(self.context, self.id)
+    }
+
     /// Frees the memory if its context still exists.
     fn release(&self) -> Result<()> {
-        if let Some(context) = alive(self.address, self.context, self.id)? {
+        if let Some(context) = self.context()? {
             context.relaxed(|| self.driver.free(self.address));
         }
         Ok(())
@@ -85,16 +95,6 @@ impl Drop for DeviceMemory {
         // call, and the address may already belong to a new allocation.
         let _ = self.release().or_else(|_| self.release());
     }
-}
-
-/// The context in which memory was allocated, made current, if it still exists.
-pub(super) fn alive(address: Handle, context: Handle, id: u64) -> Result<Option<Context>> {
-    // Without the context there is no memory either: it may have been reset, the driver may be shutting down, this
-    // may be the child of a fork. The address may even be another's by now.
-    if Driver::get().is_err() || context_of(address)? != Some(context) {
-        return Ok(None);
-    }
-    Context::holding(context, id)
 }
 
 /// Copies to a device address and waits.

@@ -78,6 +78,7 @@ table! {
     cuMemFreeHost(*mut c_void);
     cuMemcpyHtoD_v2(Handle, *const c_void, usize);
     cuMemcpyDtoH_v2(*mut c_void, Handle, usize);
+    cuMemcpyDtoHAsync_v2(*mut c_void, Handle, usize, Handle);
     cuMemsetD8_v2(Handle, u8, usize);
     cuMemsetD8Async(Handle, u8, usize, Handle);
     cuStreamCreate(*mut Handle, u32);
@@ -168,6 +169,18 @@ impl PinnedBytes {
 
     pub fn bytes(&mut self) -> &mut [u8] {
         unsafe { std::slice::from_raw_parts_mut(self.at.cast(), self.bytes) }
+    }
+
+    /// The first `n` bytes.
+    pub fn front(&self, n: usize) -> &[u8] {
+        assert!(n <= self.bytes);
+        unsafe { std::slice::from_raw_parts(self.at.cast(), n) }
+    }
+
+    /// Copies a block to the front, as an operation of the NULL stream.
+    pub fn receive(&self, block: &Block) {
+        assert!(block.bytes <= self.bytes);
+        assert_eq!(unsafe { (cuda().cuMemcpyDtoHAsync_v2)(self.at, block.at, block.bytes, 0) }, 0);
     }
 
     pub fn slice(&self, bytes: usize) -> DeviceSlice {

@@ -39,6 +39,7 @@ pub(crate) fn all(once: bool) -> Vec<Row> {
             row("strided arrays on a stream", strided_async, &[Home::None]),
             // Other entry points cover most of its driver calls.
             Row { share: 13, ..row("large copies", large, &[Home::Own]) },
+            Row { share: 7, ..row("copies beside kernels", overlapped, &[Home::Own]) },
         ]);
     }
     all
@@ -290,4 +291,36 @@ fn large(t: &mut Trial<'_>) -> Option<()> {
     t.world = world;
     compress_host(t)?;
     decompress_host(t)
+}
+
+/// Arrays in pinned memory whose copies overlap with kernels.
+fn overlapped(t: &mut Trial<'_>) -> Option<()> {
+    static LARGE: OnceLock<World> = OnceLock::new();
+    const N: u64 = 2_200_000;
+    let world = LARGE.get_or_init(|| {
+        let mut pipeline = fzgm::preset("fast", DType::F32).unwrap();
+        pipeline.set_everywhere("mode", |args| args.set_text("mode", "abs")).unwrap();
+        pipeline.set_everywhere("error_bound", |args| args.set_real("error_bound", 1e-3)).unwrap();
+        let value = |i: u64| if i / 30_000 % 9 == 3 { (i as f32 * 1e-3).sin() } else { 0.5 };
+        let bytes = (0..N).flat_map(|i| value(i).to_le_bytes()).collect();
+        let array = Array::new(DType::F32, &[N]).unwrap();
+        World::new(pipeline, Sample { name: "overlapped".into(), array, bytes })
+    });
+    fzgm::overlap_from(world.src.len());
+    t.world = world;
+    let (encoder, mut ws) = encoder(t, &world.on_gpu())?;
+    let decoder = t.call(true, || encoder.decoder())?;
+    let mut decoding = t.call(true, || decoder.workspace())?;
+    let most = encoder.max_compressed_bytes() as usize;
+    let [src, container, back] =
+        [&world.src[..], &vec![0; most], &vec![0; world.restored.len()]].map(|bytes| t.pinned(bytes));
+    for _ in 0..2 {
+        let made = container.slice(most);
+        let n = t.call(true, || unsafe { encoder.compress_at(&mut ws, src.slice(world.src.len()), made) })?;
+        assert!(container.front(n) == world.summed);
+        let into = back.slice(world.restored.len());
+        t.call(true, || unsafe { decoder.decompress_at(&mut decoding, container.slice(n), into) })?;
+        assert!(back.front(world.restored.len()) == world.restored);
+    }
+    Some(())
 }

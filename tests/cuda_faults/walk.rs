@@ -1,6 +1,6 @@
 //! The walk over every driver call of an entry point.
 
-use crate::common::gpu::{Block, TestStream};
+use crate::common::gpu::{Block, PinnedBytes, TestStream};
 use crate::common::samples::{self, Content};
 use crate::emulator::{self, OwnContext, alive, quietly};
 use fzgm::{Array, DType, Device, Error, Options, Pipeline, Result, Status, Stream, preset};
@@ -86,6 +86,11 @@ impl Trial<'_> {
         Held(Some(quietly(|| Block::of(bytes))))
     }
 
+    /// Pinned memory of the test.
+    pub fn pinned(&self, bytes: &[u8]) -> HeldPinned {
+        HeldPinned(Some(quietly(|| PinnedBytes::of(bytes))))
+    }
+
     /// Makes a call of the library. A failure must have a device status, and a second try must succeed. `None`: the device is lost.
     /// `waits`: no operation may be pending after a failure.
     pub fn call<T>(&mut self, waits: bool, mut f: impl FnMut() -> Result<T>) -> Option<T> {
@@ -123,6 +128,23 @@ impl Drop for Held {
     fn drop(&mut self) {
         let block = self.0.take();
         quietly(|| drop(block));
+    }
+}
+
+/// Pinned memory whose release never fails.
+pub struct HeldPinned(Option<PinnedBytes>);
+
+impl std::ops::Deref for HeldPinned {
+    type Target = PinnedBytes;
+    fn deref(&self) -> &PinnedBytes {
+        self.0.as_ref().unwrap()
+    }
+}
+
+impl Drop for HeldPinned {
+    fn drop(&mut self) {
+        let pinned = self.0.take();
+        quietly(|| drop(pinned));
     }
 }
 

@@ -206,6 +206,7 @@ impl GpuEncoder {
         self.prepared.ready(context, ws)?;
         if let (Elements::Packed(Memory::Host(src)), Memory::Host(dst)) = (&src, &mut dst) {
             if let Some(divided) = self.divided((src, dst), room, checksum)? {
+                let dst = dst.get_mut(..room as usize).ok_or(Error::Internal("a container has no room"))?;
                 return self.compress_overlapped(context, ws, &divided, (src, dst), checksum);
             }
         }

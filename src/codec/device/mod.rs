@@ -18,6 +18,8 @@ pub use buffer::{DeviceBuffer, ResultBuffer, device_of, on_device};
 pub use calls::{info_at, pipeline_at};
 pub(super) use decoder::GpuDecoder;
 pub(super) use encoder::{GpuEncoder, LazyEncoder};
+#[doc(hidden)]
+pub use overlap::overlap_from;
 pub use part::{decompress_preview_at, decompress_region_at};
 pub use view::StridedSlice;
 

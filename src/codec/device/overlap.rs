@@ -13,9 +13,15 @@ use crate::plan::{Direction, Plan};
 use crate::runtime::cuda::Span;
 use crate::runtime::workspace::{GpuMemory, Workspace};
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes of the smallest array that gains more than the additional operations cost.
-const LEAST: usize = 64 << 20;
+static LEAST: AtomicUsize = AtomicUsize::new(64 << 20);
+
+/// Sets the bytes of the smallest array whose blocking calls overlap copies and kernels, for tests on the emulator, which is slow.
+pub fn overlap_from(bytes: usize) {
+    LEAST.store(bytes, Ordering::Relaxed);
+}
 /// The pieces of an array from its end, as parts of 128. The end of a compression waits for the last piece, so this one is short;
 /// each piece costs a few microseconds. A decompression, which waits for the first piece, has the pieces in the other order.
 const PIECES: [usize; 8] = [2, 4, 10, 24, 32, 32, 16, 8];
@@ -52,7 +58,7 @@ impl<'p> Divided<'p> {
             && step.device.second_try.is_empty()
             && first.iter().all(|step| step.device.sampled)
             && header > 0
-            && array.len() >= LEAST;
+            && array.len() >= LEAST.load(Ordering::Relaxed);
         let (segment, header) = (sink.value, header as usize);
         let suits = suits && mapped(array)? && mapped(container)?;
         let grid = (division.grid)(&step.params);
@@ -243,26 +249,28 @@ impl GpuDecoder {
         checksum: bool,
     ) -> Result<Option<usize>> {
         let bytes = dst.len();
-        let divided = Divided::new(&self.prepared.plan, self.header, dst, container)?;
-        let Some(divided) = divided.filter(|_| self.headers.iter().any(|header| header.begins(container)))
-        else {
+        let Some(divided) = Divided::new(&self.prepared.plan, self.header, dst, container)? else {
             return Ok(None);
         };
         let memory = prepared::memory_mut(&mut ws.gpu)?;
         let call = Call::new(context, memory, (bytes, container.len()), checksum)?;
-        self.put_parts(&call, memory, &divided, (container, dst))?;
-        let restored = prepared::outcome(ws)?.status == Status::Ok as i32;
+        let done = self.put_parts(&call, memory, &divided, (container, dst)).inspect_err(|_| {
+            // As in `enqueue`.
+            ws.gpu = None;
+        })?;
+        let restored = done && prepared::outcome(ws)?.status == Status::Ok as i32;
         Ok(restored.then_some(bytes))
     }
 
-    /// Puts a decompression on the streams, and waits for the copies.
+    /// Puts a decompression on the streams, and waits for the copies. False: the header is not one of this plan, and nothing is
+    /// written.
     fn put_parts(
         &self,
         call: &Call<'_>,
         memory: &mut GpuMemory,
         divided: &Divided<'_>,
         (container, dst): (&[u8], &mut [u8]),
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let &Call { context, array, result, checksum, .. } = call;
         let GpuMemory { block, streams: kept, .. } = memory;
         let ([kernels, copies_in, copies_out, _], _) = streams(context, kept)?.of_call(context)?;
@@ -277,7 +285,14 @@ impl GpuDecoder {
             array_bytes: bytes as u64,
             ..ContainerArgs::default()
         };
-        let (mut rest, mut at, mut first, mut there) = (dst, 0, 0, 0);
+        let mut there = divided.table().min(container.len());
+        copies_in.upload(call.container.address, &container[..there])?;
+        // The host reads the container when earlier work on the NULL stream, which may write it, has ended.
+        copies_in.mark()?.wait()?;
+        if !self.headers.iter().any(|header| header.begins(container)) {
+            return Ok(false);
+        }
+        let (mut rest, mut at, mut first) = (dst, 0, 0);
         for end in ends(bytes, PIECES.iter()) {
             let (piece, behind) = rest.split_at_mut(end - at);
             let blocks = first..divided.blocks(end, bytes).max(first);
@@ -288,7 +303,7 @@ impl GpuDecoder {
             };
             copies_in.upload(call.container.address + there as u64, &container[there..needed])?;
             stream.follow(copies_in.borrow(), context)?;
-            if there == 0 {
+            if at == 0 {
                 run.open(&args)?;
             }
             (first, there) = (blocks.end, needed);
@@ -299,6 +314,7 @@ impl GpuDecoder {
         }
         run.seal(&args)?;
         kernels.finish()?;
-        copies_out.finish()
+        copies_out.finish()?;
+        Ok(true)
     }
 }
