@@ -7,13 +7,16 @@ namespace fz {
 namespace exact {
 constexpr uint32_t SORTED = 2048;
 constexpr uint64_t EMPTY = ~0ull;
+// Steps of a search between two looks at the number of values.
+constexpr uint32_t STEPS = 4;
 
 // The search for values.
 struct Search {
   uint64_t* slots;
   uint32_t count, bits;
   FZ_DEV Search(const EncoderMemory& memory, const ExactParams& p) : slots(memory.slots), count(slots_of(p)) { bits = 31 - __clz((int)count); }
-  FZ_DEV uint32_t first(uint64_t value) const { return (uint32_t)(value * 0x9e3779b97f4a7c15ull >> (64 - bits)); }
+  // The first slot of a value, the first one of two that are read at once.
+  FZ_DEV uint32_t first(uint64_t value) const { return (uint32_t)(value * 0x9e3779b97f4a7c15ull >> (64 - bits)) & ~1u; }
   // The slot of a value that was put in. The value with the bits of an empty slot is behind the last one.
   FZ_DEV uint32_t find(uint64_t value) const {
     if (value == EMPTY) return count;
@@ -42,51 +45,86 @@ FZ_DEV void clear_slots(const Args& a) {
   for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i <= count; i += gridDim.x * blockDim.x) memory.slots[i] = EMPTY;
 }
 
-// Puts a value into its slot; returns true if it is new. There is room for the values of a table; if there are more, the search ends.
-FZ_DEV bool insert(const EncoderMemory& memory, const Search& search, uint32_t most, uint64_t value) {
-  uint32_t* distinct = &memory.zeroed.distinct;
-  if (value == EMPTY) return atomicExch(&memory.zeroed.ones, 1u) == 0;
-  uint32_t slot = search.first(value);
-#pragma unroll 1
-  for (uint32_t k = 0; k < search.count; k++) {
-    unsigned long long* at = reinterpret_cast<unsigned long long*>(search.slots) + slot;
-    uint64_t there = *const_cast<const volatile unsigned long long*>(at);
-    if (there == EMPTY) there = atomicCAS(at, (unsigned long long)EMPTY, (unsigned long long)value);
-    if (there == value) return false;
-    if (there == EMPTY) return true;
-    if (k % 8 == 7 && *const_cast<const volatile uint32_t*>(distinct) > most) return false;
-    slot = (slot + 1) & (search.count - 1);
+// The values of a thread that it puts into slots.
+template <class W> struct Inserts {
+  W values[EACH];
+  uint32_t slots[EACH];
+  // The places of values that have no slot yet, and those of new values.
+  uint32_t open, fresh;
+  // One step for each value: it is found, it is put into an empty slot, or it continues behind the slots of the step. All slots are
+  // read before any is changed, and all are changed before any result is needed, so that a thread waits twice. A slot with a value keeps
+  // it, so earlier contents do no harm.
+  FZ_DEV void step(const Search& search) {
+    uint64_t there[EACH][2];
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      const uint4 two = open >> k & 1 ? __ldcg(reinterpret_cast<const uint4*>(search.slots + (slots[k] & ~1u))) : make_uint4(0, 0, 0, 0);
+      there[k][0] = (uint64_t)two.y << 32 | two.x;
+      there[k][1] = (uint64_t)two.w << 32 | two.z;
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      uint64_t own = there[k][0];
+      if (slots[k] & 1 || (own != values[k] && own != EMPTY)) {
+        own = there[k][1];
+        slots[k] |= 1;
+      }
+      if (open >> k & 1 && own == EMPTY)
+        own = atomicCAS(reinterpret_cast<unsigned long long*>(search.slots) + slots[k], (unsigned long long)EMPTY, (unsigned long long)values[k]);
+      there[k][0] = own;
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      if (!(open >> k & 1)) continue;
+      const uint64_t own = there[k][0];
+      const bool is_new = own == EMPTY;
+      fresh |= (uint32_t)is_new << k;
+      if (is_new || own == values[k]) open &= ~(1u << k);
+      else slots[k] = (slots[k] + 1) & (search.count - 1);
+    }
   }
-  atomicAdd(distinct, most + 1);
-  return false;
-}
-// A warp counts its new values at once, since all threads count at one place.
+};
+
+// A block searches consecutive elements, so that all blocks together begin in many parts of the array: values of neighbors repeat more
+// often. A warp counts its new values at once, since all warps count at one place. It does so before the next steps: if all slots are
+// full, all values are counted, and each warp ends.
 template <class W> FZ_DEV void insert_all(const Args& a) {
   const ExactParams& p = params<ExactParams>(a);
   if (!is_searched(a, p)) return;
   const EncoderMemory memory(a, p);
   const Search search(memory, p);
-  const uint32_t n = (uint32_t)elements(p), most = table_room(p), lane = threadIdx.x & 31;
+  const uint32_t n = (uint32_t)elements(p), most = table_room(p), lane = threadIdx.x & 31, unit = EACH * blockDim.x;
   const Integers<W> o = integers_of<W>(a, memory, p);
-  uint32_t* distinct = &memory.zeroed.distinct;
+  const volatile uint32_t* const distinct = &memory.zeroed.distinct;
+  const Share share((n + unit - 1) / unit);
 #pragma unroll 1
-  for (uint32_t first = EACH * (blockIdx.x * blockDim.x + threadIdx.x - lane); first < n; first += EACH * gridDim.x * blockDim.x) {
-    const uint32_t i = first + EACH * lane;
+  for (uint32_t at = share.first; at < share.end; at++) {
+    const uint32_t i = at * unit + EACH * threadIdx.x;
+    uint32_t seen = *distinct;
     const Each<W> own = Each<W>::load(o.at, i, n);
     W last = i > 0 && i < n ? o.at[i - 1] : (W)~own.of[0];
-    uint32_t changes = 0;
+    Inserts<W> inserts;
+    inserts.open = inserts.fresh = 0;
 #pragma unroll
     for (uint32_t k = 0; k < EACH; k++) {
-      changes |= (uint32_t)(i + k < n && own.of[k] != last) << k;
+      inserts.open |= (uint32_t)(i + k < n && own.of[k] != last) << k;
       last = own.of[k];
+      inserts.values[k] = o.integer(own.of[k]);
+      inserts.slots[k] = search.first(inserts.values[k]);
+      // The value of an empty slot has no slot.
+      if (inserts.values[k] == EMPTY && inserts.open >> k & 1) {
+        inserts.open &= ~(1u << k);
+        inserts.fresh |= (uint32_t)(__ldcg(&memory.zeroed.ones) == 0 && atomicExch(&memory.zeroed.ones, 1u) == 0) << k;
+      }
     }
-    if (!__any_sync(ALL, changes)) continue;
-    if (__any_sync(ALL, *const_cast<const volatile uint32_t*>(distinct) > most)) return;
-#pragma unroll
-    for (uint32_t k = 0; k < EACH; k++) {
-      const bool is_new = changes >> k & 1 && insert(memory, search, most, o.integer(own.of[k]));
-      const uint32_t count = __popc(__ballot_sync(ALL, is_new));
-      if (count && lane == 0) atomicAdd(distinct, count);
+    while (__any_sync(ALL, inserts.open | inserts.fresh)) {
+      if (__any_sync(ALL, seen > most)) return;
+      seen = *distinct;
+#pragma unroll 1
+      for (uint32_t turn = 0; turn < STEPS && __any_sync(ALL, inserts.open); turn++) inserts.step(search);
+      const uint32_t count = warp_sum_to((uint32_t)__popc(inserts.fresh));
+      if (lane == 31 && count) atomicAdd(&memory.zeroed.distinct, count);
+      inserts.fresh = 0;
     }
   }
 }
