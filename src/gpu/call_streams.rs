@@ -1,5 +1,5 @@
 //! The streams of blocking calls whose copies run beside kernels, kept from call to call: the first operations of a new stream and
-//! its end take as long as a copy of several megabytes.
+//! its end take as long as a copy of some megabytes.
 
 use super::context::Context;
 use super::copy_stream::CopyStream;
