@@ -96,7 +96,7 @@ fn walk_all(gone: bool) -> Tally {
             for home in row.homes {
                 let name = format!("{preset}, {}, {home:?}", row.name);
                 let share = if is_long() { 1 } else { row.share };
-                tally.walk(&name, &world, *home, gone, row.entry, share);
+                tally.walk(&name, &world, *home, gone, row.entry, (share, row.events));
             }
         }
     }

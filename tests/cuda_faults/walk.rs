@@ -172,9 +172,17 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Fails driver call 1, then call 1 + `share`, and so on, until the entry point makes fewer calls. A walk with gaps also fails each
+    /// Fails driver call 1, then call 1 + `share`, and so on, until the entry point makes fewer calls. With `events`, a walk with gaps also fails each
     /// call of an event, because a gap could hide the few of them.
-    pub fn walk(&mut self, name: &str, world: &World, home: Home, gone: bool, entry: Entry, share: usize) {
+    pub fn walk(
+        &mut self,
+        name: &str,
+        world: &World,
+        home: Home,
+        gone: bool,
+        entry: Entry,
+        (share, events): (usize, bool),
+    ) {
         let row = Walked { name, world, home, gone, entry };
         self.entries += 1;
         let mut nth = 1;
@@ -182,7 +190,7 @@ impl Tally {
             nth += share;
         }
         assert!(nth > 1, "{name}: no driver call");
-        if share > 1 {
+        if share > 1 && events {
             for call in ["cuEventCreate", "cuEventDestroy_v2"] {
                 for nth in 1.. {
                     if !self.fails(&row, Some(call), nth) {
