@@ -172,8 +172,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Fails driver call 1, then call 1 + `share`, and so on, until the entry point makes fewer calls. With `events`, a walk with gaps also fails each
-    /// call of an event, because a gap could hide the few of them.
+    /// Fails driver call 1, then call 1 + `share`, and so on, until the entry point makes fewer calls.
+    /// With `events`, a walk with gaps also fails each call of an event, because a gap could hide the few of them.
     pub fn walk(
         &mut self,
         name: &str,
