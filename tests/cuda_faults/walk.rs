@@ -87,8 +87,8 @@ impl Trial<'_> {
     }
 
     /// Pinned memory of the test.
-    pub fn pinned(&self, bytes: &[u8]) -> HeldPinned {
-        HeldPinned(Some(quietly(|| PinnedBytes::of(bytes))))
+    pub fn pinned(&self, bytes: &[u8]) -> Held<PinnedBytes> {
+        Held(Some(quietly(|| PinnedBytes::of(bytes))))
     }
 
     /// Makes a call of the library. A failure must have a device status, and a second try must succeed. `None`: the device is lost.
@@ -114,37 +114,20 @@ impl Trial<'_> {
     }
 }
 
-/// Device memory whose release never fails.
-pub struct Held(Option<Block>);
+/// Device or pinned memory whose release never fails.
+pub struct Held<T = Block>(Option<T>);
 
-impl std::ops::Deref for Held {
-    type Target = Block;
-    fn deref(&self) -> &Block {
+impl<T> std::ops::Deref for Held<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
         self.0.as_ref().unwrap()
     }
 }
 
-impl Drop for Held {
+impl<T> Drop for Held<T> {
     fn drop(&mut self) {
-        let block = self.0.take();
-        quietly(|| drop(block));
-    }
-}
-
-/// Pinned memory whose release never fails.
-pub struct HeldPinned(Option<PinnedBytes>);
-
-impl std::ops::Deref for HeldPinned {
-    type Target = PinnedBytes;
-    fn deref(&self) -> &PinnedBytes {
-        self.0.as_ref().unwrap()
-    }
-}
-
-impl Drop for HeldPinned {
-    fn drop(&mut self) {
-        let pinned = self.0.take();
-        quietly(|| drop(pinned));
+        let memory = self.0.take();
+        quietly(|| drop(memory));
     }
 }
 
