@@ -5,10 +5,14 @@
 #[allow(dead_code, unreachable_pub)]
 mod common;
 
+use common::corpus::chain;
 use common::fixture::{self, Fixture};
-use common::gpu::{Block, PinnedBytes, TestStream, cuda, device};
+use common::gpu::{Block, PinnedBytes, Registered, TestStream, cuda, device};
 use common::samples::Content;
-use fzgm::{Array, DType, Decoder, Device, Options, PRESETS, Stream, StridedSlice, compress, decompress};
+use fzgm::{
+    Array, DType, Decoder, Device, DeviceSlice, Encoder, Options, PRESETS, Pipeline, Stream, StridedSlice,
+    compress, decompress,
+};
 use std::sync::{Mutex, PoisonError};
 
 /// One test at a time, on the emulator.
@@ -234,16 +238,21 @@ fn of_a_container_on_a_device_only_the_header_is_copied() {
     }
 }
 
+/// A pipeline whose copies overlap with parts of its kernels, and an array.
+fn overlapped() -> (Pipeline, Array, Vec<u8>) {
+    const N: u64 = 2_600_000;
+    fzgm::overlap_from(9 << 20);
+    let value = |i: u64| if i / 30_000 % 11 == 3 { (i as f32 * 1e-3).sin() } else { 0.25 };
+    let src = (0..N).flat_map(|i| value(i).to_le_bytes()).collect();
+    let settings = &[("mode", "abs"), ("error_bound", "1e-3")];
+    (chain(&[("fast", settings)]), Array::new(DType::F32, &[N]).unwrap(), src)
+}
+
 /// The host reads a container after earlier work on the NULL stream, which writes it, so that a decompression needs no second attempt.
 #[test]
 fn containers_of_earlier_work_are_awaited() {
     let Some(_alone) = counting() else { return };
-    fzgm::overlap_from(9 << 20);
-    const N: u64 = 2_600_000;
-    let pipeline = fixture::lossy("fast", DType::F32);
-    let array = Array::new(DType::F32, &[N]).unwrap();
-    let value = |i: u64| if i / 30_000 % 11 == 3 { (i as f32 * 1e-3).sin() } else { 0.25 };
-    let src: Vec<u8> = (0..N).flat_map(|i| value(i).to_le_bytes()).collect();
+    let (pipeline, array, src) = overlapped();
     let want = compress(&pipeline, &array, &Options::default(), &src).unwrap();
     let back = decompress(&want, &Options::default()).unwrap().1;
     let decoder = Decoder::open(&want, &fixture::options()).unwrap();
@@ -264,4 +273,28 @@ fn containers_of_earlier_work_are_awaited() {
         launched.push(launches() - before);
     }
     assert!(launched[0] > 6 && launched[0] == launched[1], "{launched:?}");
+}
+
+/// Memory of the program that is registered as a whole is pinned. If a part of it is not, copies do not overlap.
+#[test]
+fn memory_that_is_pinned_in_part_is_not_pinned() {
+    let Some(_alone) = counting() else { return };
+    let (pipeline, array, src) = overlapped();
+    let want = compress(&pipeline, &array, &Options::default(), &src).unwrap();
+    let encoder = Encoder::new(&pipeline, &array, &fixture::options()).unwrap();
+    let (mut ws, most) = (encoder.workspace().unwrap(), encoder.max_compressed_bytes() as usize);
+    let from = DeviceSlice { address: src.as_ptr() as u64, bytes: src.len() as u64 };
+    let (front, rest) = src.split_at(1 << 20);
+    let (_, end) = src.split_at(src.len() - (1 << 20));
+    for parts in [vec![&src[..]], vec![front, end], vec![front, rest], vec![end], vec![]] {
+        let registered: Vec<_> = parts.iter().map(|part| Registered::new(part)).collect();
+        let dst = PinnedBytes::new(most);
+        let before = launches();
+        assert_eq!(unsafe { encoder.compress_at(&mut ws, from, dst.slice(most)) }, Ok(want.len()));
+        let launched = launches() - before;
+        drop(registered);
+        assert!(dst.front(want.len()) == want);
+        let whole = parts.iter().any(|part| part.len() == src.len());
+        assert_eq!(launched > 6, whole, "{launched} launches");
+    }
 }

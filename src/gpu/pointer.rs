@@ -12,7 +12,8 @@ use crate::base::error::{Error, Result};
 use cudarc::driver::sys::CUpointer_attribute::{
     self, CU_POINTER_ATTRIBUTE_CONTEXT as CONTEXT, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL as DEVICE_ORDINAL,
     CU_POINTER_ATTRIBUTE_DEVICE_POINTER as DEVICE_POINTER, CU_POINTER_ATTRIBUTE_IS_MANAGED as IS_MANAGED,
-    CU_POINTER_ATTRIBUTE_MEMORY_TYPE as MEMORY_TYPE,
+    CU_POINTER_ATTRIBUTE_MEMORY_TYPE as MEMORY_TYPE, CU_POINTER_ATTRIBUTE_RANGE_SIZE as RANGE_SIZE,
+    CU_POINTER_ATTRIBUTE_RANGE_START_ADDR as RANGE_START,
 };
 use cudarc::driver::sys::{CUmemorytype, CUresult, cuPointerGetAttribute};
 use std::sync::OnceLock;
@@ -43,17 +44,22 @@ pub(super) fn pinned(address: u64) -> Result<bool> {
     Ok(unsafe { attribute::<u32>(MEMORY_TYPE, address as Handle)? }.is_some_and(|kind| kind != 0))
 }
 
-/// True if kernels read this memory of the host at the addresses of the host, as they do if it is pinned.
+/// True if kernels read all of this memory of the host at the addresses of the host, as they do if it is pinned.
+/// Memory that only a part of is registered, or whose parts are registered one by one, is not.
 pub(crate) fn mapped(bytes: &[u8]) -> Result<bool> {
-    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return Ok(false) };
-    for byte in [first, last] {
-        let address = &raw const *byte as Handle;
-        // SAFETY: the attribute is an address.
-        if unsafe { attribute::<Handle>(DEVICE_POINTER, address)? } != Some(address) {
+    let at = bytes.as_ptr() as Handle;
+    // SAFETY: the attributes are two addresses and a number of bytes.
+    unsafe {
+        if attribute::<Handle>(DEVICE_POINTER, at)? != Some(at) {
             return Ok(false);
         }
+        let (Some(start), Some(length)) =
+            (attribute::<Handle>(RANGE_START, at)?, attribute::<usize>(RANGE_SIZE, at)?)
+        else {
+            return Ok(false);
+        };
+        Ok((at - start).checked_add(bytes.len()).is_some_and(|end| end <= length))
     }
-    Ok(true)
 }
 
 /// The context that device memory belongs to; `None`: the driver has no record of the address.

@@ -76,6 +76,8 @@ table! {
     cuMemAllocManaged(*mut Handle, usize, u32);
     cuMemHostAlloc(*mut *mut c_void, usize, u32);
     cuMemFreeHost(*mut c_void);
+    cuMemHostRegister_v2(*mut c_void, usize, u32);
+    cuMemHostUnregister(*mut c_void);
     cuMemcpyHtoD_v2(Handle, *const c_void, usize);
     cuMemcpyDtoH_v2(*mut c_void, Handle, usize);
     cuMemcpyDtoHAsync_v2(*mut c_void, Handle, usize, Handle);
@@ -192,6 +194,25 @@ impl PinnedBytes {
 impl Drop for PinnedBytes {
     fn drop(&mut self) {
         unsafe { (cuda().cuMemFreeHost)(self.at) };
+    }
+}
+
+/// A part of the memory of the program, pinned while this lives.
+pub struct Registered {
+    at: *mut c_void,
+}
+
+impl Registered {
+    pub fn new(bytes: &[u8]) -> Registered {
+        let at = bytes.as_ptr().cast_mut().cast();
+        assert_eq!(unsafe { (cuda().cuMemHostRegister_v2)(at, bytes.len(), 0) }, 0);
+        Registered { at }
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        unsafe { (cuda().cuMemHostUnregister)(self.at) };
     }
 }
 

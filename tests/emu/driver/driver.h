@@ -27,6 +27,7 @@ enum : Result {
   INVALID_HANDLE = 400,
   NOT_FOUND = 500,
   NOT_READY = 600,
+  ALREADY_REGISTERED = 712,
   CAPTURE_UNSUPPORTED = 900,
   CAPTURE_INVALIDATED = 901,
   CAPTURE_UNMATCHED = 903,
@@ -46,13 +47,13 @@ Context* current_context();
 bool initialized();
 
 // ---- memory.cpp
-enum class Kind { device, pooled, pinned, managed };
+enum class Kind { device, pooled, pinned, registered, managed };
 struct Block {
   Address start;
   size_t bytes;
   Kind kind;
   Context* context;
-  bool on_device() const { return kind != Kind::pinned; }
+  bool on_device() const { return kind != Kind::pinned && kind != Kind::registered; }
 };
 // The live block that holds the address, or nullptr.
 const Block* block_at(Address address);

@@ -70,7 +70,7 @@ void forget(const Context* context) {
   Lock lock(driver());
   finish_all();
   for (auto block = blocks().begin(); block != blocks().end();) {
-    const bool gone = block->second.context == context && block->second.kind != Kind::pinned;
+    const bool gone = block->second.context == context && block->second.on_device();
     if (gone) free(pointer(block->second.start));
     block = gone ? blocks().erase(block) : std::next(block);
   }
@@ -145,6 +145,26 @@ API cuMemFreeHost(void* p) {
   count("free");
   finish_all();
   return release(address(p), Kind::pinned, Kind::pinned);
+}
+// Memory of the caller becomes pinned, and remains the caller's.
+API cuMemHostRegister_v2(void* p, size_t bytes, unsigned) {
+  CALLED;
+  SYNCHRONIZES;
+  if (!p || bytes == 0) return INVALID_VALUE;
+  if (!current_context()) return INVALID_CONTEXT;
+  const Address a = address(p);
+  if (block_at(a) || block_at(a + bytes - 1)) return ALREADY_REGISTERED;
+  blocks()[a] = Block{a, bytes, Kind::registered, current_context()};
+  return SUCCESS;
+}
+API cuMemHostUnregister(void* p) {
+  CALLED;
+  SYNCHRONIZES;
+  finish_all();
+  auto found = blocks().find(address(p));
+  if (found == blocks().end() || found->second.kind != Kind::registered) return INVALID_VALUE;
+  blocks().erase(found);
+  return SUCCESS;
 }
 API cuMemHostGetDevicePointer_v2(Address* out, void* p, unsigned) {
   CALLED;
@@ -223,7 +243,7 @@ API cuMemFreeAsync(Address a, void* handle) {
       if (memory->start == a) return enqueue(handle, [m = memory.get()] { m->release(); });
     return INVALID_VALUE;
   }
-  if (const Block* block = block_at(a); !block || block->start != a || block->kind == Kind::pinned) return INVALID_VALUE;
+  if (const Block* block = block_at(a); !block || block->start != a || !block->on_device()) return INVALID_VALUE;
   return enqueue(handle, [=] {
     if (release(a, Kind::pooled, Kind::device)) {
       fprintf(stderr, "\nfzemu: cuMemFreeAsync: %#llx is freed twice\n", (unsigned long long)a);
