@@ -10,6 +10,7 @@ pub(crate) mod environment;
 pub(crate) mod error;
 pub(crate) mod gather;
 pub(crate) mod nearest;
+mod pages;
 pub(crate) mod parallel;
 pub(crate) mod param;
 pub(crate) mod reserve;

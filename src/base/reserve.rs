@@ -7,6 +7,7 @@
 //! reserve does not cover large requests, because the code that makes them handles the refusal itself.
 #![allow(unsafe_code)]
 
+use super::pages::advise;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
 use std::hint::black_box;
@@ -35,7 +36,8 @@ pub(crate) fn system_has(bytes: usize) -> bool {
 }
 
 /// The allocator of the system with a reserve of 5 MiB for requests that the system refuses. Requests of up to 1 MiB are served
-/// from it, as long as it lasts. The pages of the reserve take no memory before the first such request.
+/// from it, as long as it lasts. The pages of the reserve take no memory before the first such request. On Linux, blocks of 4 MiB
+/// and more are of large pages, if the system has any.
 ///
 /// It is the allocator of `libfzgm`, of the HDF5 plugin and of the command line. A program in Rust may take it for its own:
 ///
@@ -60,6 +62,7 @@ unsafe impl GlobalAlloc for ReserveAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
         let block = unsafe { System.alloc(layout) };
+        advise(block, layout.size());
         if block.is_null() { take(layout) } else { block }
     }
 
@@ -67,6 +70,7 @@ unsafe impl GlobalAlloc for ReserveAllocator {
         // SAFETY: the caller's promise.
         let block = unsafe { System.alloc_zeroed(layout) };
         if !block.is_null() {
+            advise(block, layout.size());
             return block;
         }
         let block = take(layout);
@@ -90,6 +94,7 @@ unsafe impl GlobalAlloc for ReserveAllocator {
             // SAFETY: the caller's promise; the block is none of a pool.
             let moved = unsafe { System.realloc(block, layout, bytes) };
             if !moved.is_null() {
+                advise(moved, bytes);
                 return moved;
             }
         }
