@@ -27,6 +27,8 @@ mod wide {
 #[cfg(target_arch = "x86_64")]
 mod wide_decode;
 #[cfg(target_arch = "x86_64")]
+mod wide_measure;
+#[cfg(target_arch = "x86_64")]
 mod wide_planes;
 
 use super::inputs::{IN, only};

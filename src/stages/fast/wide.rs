@@ -5,11 +5,12 @@
 
 #![allow(unsafe_code)]
 
-use super::grid::{LANES, PART, ROW, UNIT};
+use super::grid::{LANES, PART, UNIT};
 use super::plain::Plain;
-use super::unit::{Body, CodedMask, Codes, Halves, INTRA, Measured, OFFSETS, Widths, length, signed};
+use super::unit::{Body, CodedMask, Codes, Halves, INTRA, Measured, OFFSETS, Widths};
 use super::value::{FastQuantize, FastValue};
 use super::wide_decode::{codes_wide, restore_wide};
+use super::wide_measure::{WideWork, measure_wide};
 use super::wide_planes::{Lengths, Plane, squeeze};
 use std::arch::x86_64::{
     __m256i, _mm_cvtsi32_si128, _mm256_add_epi8, _mm256_and_si256, _mm256_loadu_si256, _mm256_movemask_epi8,
@@ -18,85 +19,6 @@ use std::arch::x86_64::{
 
 /// See the module.
 pub(super) struct Wide;
-
-/// The positions of the values of a part, and the number of consecutive ones.
-#[inline(always)]
-pub(super) fn runs(ndim: u32, half: usize, lane: usize) -> (usize, usize) {
-    match ndim {
-        1 => (PART * (2 * lane + half), 4),
-        _ => (ROW * (8 * (lane / 8) + 4 * half) + 4 * (lane % 8), ROW),
-    }
-}
-
-/// From rows to parts.
-#[inline(always)]
-fn gather(ndim: u32, rows: &Codes, parts: &mut Codes) {
-    for (slot, part) in parts.chunks_exact_mut(PART).enumerate() {
-        let (at, next) = runs(ndim, slot / LANES, slot % LANES);
-        for (j, four) in part.chunks_exact_mut(4).enumerate() {
-            four.copy_from_slice(&rows[at + j * next..at + j * next + 4]);
-        }
-    }
-}
-
-/// Codes, differences and differences of these, part by part; and behind the planes, room for those that are not as long.
-pub(super) struct WideWork {
-    codes: Codes,
-    intra: Codes,
-    second: Codes,
-}
-
-impl Default for WideWork {
-    fn default() -> WideWork {
-        WideWork { codes: [0; UNIT], intra: [0; UNIT], second: [0; UNIT] }
-    }
-}
-
-/// Bits of the largest of the 16 magnitudes of each part: those of all of them at once.
-#[inline(always)]
-fn widths(values: &Codes, sign: bool, magnitude: impl Fn(i32) -> u32) -> Widths {
-    let mut widths = [[0; LANES]; 2];
-    for (width, part) in widths.iter_mut().flatten().zip(values.chunks_exact(PART)) {
-        let bits = length(part.iter().fold(0, |all, &v| all | magnitude(v)));
-        *width = if sign { signed(bits) } else { bits };
-    }
-    widths
-}
-
-#[inline(always)]
-fn measure(ndim: u32, codes: &Codes, before: &mut Codes, inter: bool, work: &mut WideWork) -> Measured {
-    let (mut d, mut back) = ([0; UNIT], [0; UNIT]);
-    back[1..].copy_from_slice(&codes[..UNIT - 1]);
-    for ((d, q), back) in d.iter_mut().zip(codes).zip(&back) {
-        *d = q - back;
-    }
-    if ndim > 1 {
-        d.iter_mut().zip(codes).step_by(ROW).for_each(|(d, q)| *d = *q);
-        back[ROW..].copy_from_slice(&d[..UNIT - ROW]);
-        d[ROW..].iter_mut().zip(&back[ROW..]).for_each(|(d, above)| *d -= above);
-    }
-    gather(ndim, codes, &mut work.codes);
-    gather(ndim, &d, &mut work.intra);
-    let least = codes.iter().fold(i32::MAX, |least, &c| least.min(c));
-    // Not by `then`: its closure would be a function of its own, without the features of the one around it.
-    let second = if inter {
-        for ((second, d), before) in work.second.iter_mut().zip(&work.intra).zip(&*before) {
-            *second = d - before;
-        }
-        Some(widths(&work.second, true, i32::unsigned_abs))
-    } else {
-        None
-    };
-    *before = work.intra;
-    work.intra[0] = 0;
-    Measured {
-        least,
-        first: codes[0],
-        offsets: widths(&work.codes, false, |c| (c - least) as u32),
-        intra: widths(&work.intra, true, i32::unsigned_abs),
-        inter: second,
-    }
-}
 
 /// Bit planes 8 `k` to 8 `k` + 7 of all parts.
 ///
@@ -162,19 +84,6 @@ unsafe fn planes_wide(mode: u16, base: i32, widths: &Widths, work: &WideWork, ou
             unsafe { squeeze(all, there, &mut out.0) };
         }
     }
-}
-
-/// # Safety
-/// The machine must have the instructions of [`available`].
-#[target_feature(enable = "avx2,lzcnt")]
-unsafe fn measure_wide(
-    ndim: u32,
-    codes: &Codes,
-    before: &mut Codes,
-    inter: bool,
-    work: &mut WideWork,
-) -> Measured {
-    if ndim == 1 { measure(1, codes, before, inter, work) } else { measure(2, codes, before, inter, work) }
 }
 
 /// # Safety

@@ -5,7 +5,6 @@
 use super::grid::{LANES, PART, ROW, UNIT};
 use super::unit::{Codes, INTER, OFFSETS, Widths};
 use super::value::FastValue;
-use super::wide::runs;
 use super::wide_planes::{Lengths, Plane, spread};
 use std::arch::x86_64::{
     _mm256_add_epi8, _mm256_add_epi32, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256,
@@ -17,7 +16,16 @@ use std::arch::x86_64::{
 /// Halves of all parts, plane by plane.
 type Places = [Plane; 32];
 
-/// From parts to rows, which [`super::wide`] brings into parts.
+/// The positions of the values of a part, and the number of consecutive ones.
+#[inline(always)]
+fn runs(ndim: u32, half: usize, lane: usize) -> (usize, usize) {
+    match ndim {
+        1 => (PART * (2 * lane + half), 4),
+        _ => (ROW * (8 * (lane / 8) + 4 * half) + 4 * (lane % 8), ROW),
+    }
+}
+
+/// From parts to rows, which [`super::wide_measure`] brings into parts.
 #[inline(always)]
 fn scatter<V: Copy>(ndim: u32, parts: &[V; UNIT], rows: &mut [V; UNIT]) {
     for (slot, part) in parts.chunks_exact(PART).enumerate() {
