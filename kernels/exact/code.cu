@@ -288,21 +288,23 @@ template <class W> FZ_DEV void code_all(const Args& a, CodeCounts& counts, Field
     if (memory.state->of[number].s.count) code_part<W>(a, memory, p, number, counts, room);
 }
 
-// Counts the symbols of classes.
-FZ_DEV void count_classes(const Args& a, uint32_t* counts) {
+// Counts the symbols of classes, and adds up the words of the low bits of the batches of each block.
+FZ_DEV void count_classes(const Args& a, uint32_t* counts, uint64_t* words) {
   const ExactParams& p = params<ExactParams>(a);
   const EncoderMemory memory(a, p);
   if (elements(p) == 0) return;
 #pragma unroll 1
   for (uint32_t number = 0; number < PARTS; number++) {
-    const Section& s = memory.state->of[number].s;
+    const Part& part = memory.state->of[number];
+    const Section& s = part.s;
     const multilevel::MaskLayout layout(s);
     const uint8_t* classes = memory.classes + s.first_batch;
     counts[threadIdx.x] = 0;
     __syncthreads();
-    for (uint32_t b = blockIdx.x * blockDim.x + threadIdx.x; b < s.batches; b += gridDim.x * blockDim.x) {
-      const uint32_t before = b % layout.per_lane ? classes[b - 1] : 0;
-      atomicAdd(&counts[before * 16 + classes[b]], 1u);
+    for (uint32_t b = share.first + threadIdx.x; b < share.end; b += blockDim.x) {
+      const uint32_t before = b % layout.per_lane ? classes[b - 1] : 0, own = classes[b];
+      atomicAdd(&counts[before * 16 + own], 1u);
+      sum += words_of(fields[b], part.scale.low_bits(own, 8 * p.width));
     }
     __syncthreads();
     if (counts[threadIdx.x]) atomicAdd(&memory.zeroed.counts[number].masks[0][0] + threadIdx.x, counts[threadIdx.x]);
@@ -317,12 +319,17 @@ extern "C" __global__ void __launch_bounds__(256) exact_fills(FZ_ARGS) {
   if (fz::cancelled(a)) return;
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::last_of_chunks<decltype(w)>(a, words); });
 }
+    const uint16_t* fields = memory.fields + s.first_batch;
+    const BatchShare share(s.batches);
+    uint64_t sum = 0;
 extern "C" __global__ void __launch_bounds__(1024) exact_fills_before(FZ_ARGS) {
   __shared__ uint32_t words[32];
   if (fz::cancelled(a)) return;
   fz::exact::last_before(a, words);
 }
 extern "C" __global__ void __launch_bounds__(1024) exact_scale(FZ_ARGS) {
+    sum = block_sum_to(sum, words);
+    if (threadIdx.x == blockDim.x - 1) memory.totals[number][blockIdx.x] = sum;
   __shared__ uint32_t lengths[fz::exact::SAMPLED], sorted[fz::exact::SAMPLED];
   if (fz::cancelled(a)) return;
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::find_scale<decltype(w)>(a, lengths, sorted); });
@@ -345,5 +352,6 @@ extern "C" __global__ void __launch_bounds__(256, 4) exact_code_wide(FZ_ARGS) {
 extern "C" __global__ void __launch_bounds__(256) exact_count_classes(FZ_ARGS) {
   __shared__ uint32_t counts[256];
   if (fz::cancelled(a)) return;
-  fz::exact::count_classes(a, counts);
+  fz::exact::count_classes(a, counts, words);
 }
+  __shared__ uint64_t words[32];

@@ -140,7 +140,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         return None;
     }
     let (n, width) = (elements(&p), u64::from(p.width));
-    let (blocks, batches) = (wide(n), n.div_ceil(POINTS as u64));
+    let blocks = wide(n);
     let (code, code_blocks) = code_batches(width);
     let made = DeviceLaunch::one("exact_sample", 1, 1024)
         .then("exact_places", blocks, THREADS)
@@ -154,12 +154,11 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then("exact_fills_before", 1, 1024)
         .then("exact_scale", PARTS, 1024)
         .then(code, blocks.min(code_blocks), THREADS)
-        .then("exact_count_classes", batches.div_ceil(4096), THREADS)
+        .then("exact_count_classes", blocks, THREADS)
         .then("exact_tables", 2 * PARTS, 512)
         .then("exact_runs", 1, 32)
         .then("exact_starts", PARTS * start_blocks(n), 1024)
         .then("exact_encode_runs", run_blocks(p.runs), RUN_THREADS)
-        .then("exact_count_words", blocks, THREADS)
         .then("exact_place", PARTS, 1024)
         .then_tagged("exact_stream", 1, 1024, blocks as u32)
         .then("exact_gather", blocks, THREADS)
