@@ -140,8 +140,10 @@ template <class W> FZ_DEV Map<W> map_of(const EncoderMemory& memory, const Exact
   return {p.kind, p.kind == FLOAT ? Map<W>::at(p.kind, s.least) : (W)0, 1};
 }
 
-// Elements that launches read instead of integers: those that have no factor, and that are aligned.
-template <class W> FZ_DEV bool is_direct(const Args& a, const Map<W>& map) { return map.factor == 1 && aligned(address(input(a, 0)), 16); }
+// Elements that launches read instead of integers: those that have no factor, or one that is a shift, and that are aligned.
+template <class W> FZ_DEV bool is_direct(const Args& a, const Map<W>& map) {
+  return (map.factor == 1 || (sizeof(W) == 8 && is_power(map.factor))) && aligned(address(input(a, 0)), 16);
+}
 // The integers of elements. Valid behind `exact_integers`.
 template <class W> FZ_DEV Integers<W> integers_of(const Args& a, const EncoderMemory& memory, const ExactParams& p) {
   const Map<W> map = map_of<W>(memory, p);

@@ -52,13 +52,30 @@ template <class W> FZ_DEV void find_places(const Args& a, uint64_t* words) {
   const multilevel::Source<W> source(address(input(a, 0)));
   uint64_t least = NEVER;
   bool odd = false;
-  for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (uint64_t)gridDim.x * blockDim.x) {
-    const uint64_t place = Map<W>::place(p.kind, source[i]), apart = place > from ? place - from : from - place;
-    odd |= BITS<W> < 64 ? (uint32_t)apart % (uint32_t)factor != 0 : apart % factor != 0;
-    least = place < least ? place : least;
+  const bool by_bits = is_power(factor);
+#pragma unroll 1
+  for (uint64_t i = (uint64_t)EACH * (blockIdx.x * blockDim.x + threadIdx.x); i < n; i += (uint64_t)EACH * gridDim.x * blockDim.x) {
+    const Each<W> own = each_of(source, i, n);
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      if (i + k >= n) continue;
+      const uint64_t place = Map<W>::place(p.kind, own.of[k]), apart = place > from ? place - from : from - place;
+      if (by_bits) odd |= (apart & (factor - 1)) != 0;
+      else odd |= BITS<W> < 64 ? (uint32_t)apart % (uint32_t)factor != 0 : apart % factor != 0;
+      least = place < least ? place : least;
+    }
   }
   const uint64_t most = block_scan_to<Most>(~least, words);
   if (threadIdx.x == blockDim.x - 1) atomicMax(&memory.zeroed.least, (unsigned long long)most);
+// Elements of a thread.
+template <class W> FZ_DEV Each<W> each_of(const multilevel::Source<W>& source, uint64_t i, uint64_t n) {
+  if (aligned(source.at, 16) && i + EACH <= n) return *reinterpret_cast<const Each<W>*>(source.at + i);
+  Each<W> own;
+#pragma unroll
+  for (uint32_t k = 0; k < EACH; k++) own.of[k] = i + k < n ? source[i + k] : (W)0;
+  return own;
+}
+
   if (__syncthreads_or(odd) && threadIdx.x == 0) atomicAdd(&memory.zeroed.odd, 1u);
 }
 
@@ -77,15 +94,9 @@ template <class W> FZ_DEV void to_integers(const Args& a) {
   }
   if (is_direct(a, map)) return;
   W* o = reinterpret_cast<W*>(memory.integers);
-  const bool whole = aligned(source.at, 16);
 #pragma unroll 1
   for (uint64_t i = (uint64_t)EACH * (blockIdx.x * blockDim.x + threadIdx.x); i < n; i += (uint64_t)EACH * gridDim.x * blockDim.x) {
-    Each<W> own;
-    if (whole && i + EACH <= n) {
-      own = *reinterpret_cast<const Each<W>*>(source.at + i);
-    } else {
-      for (uint32_t k = 0; k < EACH; k++) own.of[k] = i + k < n ? source[i + k] : (W)0;
-    }
+    Each<W> own = each_of(source, i, n);
 #pragma unroll
     for (uint32_t k = 0; k < EACH; k++) own.of[k] = map.integer(own.of[k]);
     own.store(o, (uint32_t)i, (uint32_t)n);
