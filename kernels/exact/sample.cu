@@ -4,13 +4,22 @@
 
 namespace fz {
 namespace exact {
+constexpr uint32_t SAMPLE_THREADS = 1024;
+
 FZ_DEV uint64_t divisor(uint64_t a, uint64_t b) {
   while (b) {
-    const uint64_t rest = a % b;
+    if (a == 1) return 1;
+    const uint64_t rest = (a | b) >> 32 ? a % b : (uint32_t)a % (uint32_t)b;
     a = b;
     b = rest;
   }
   return a;
+}
+
+// The divisor of those of all lanes.
+FZ_DEV uint64_t warp_divisor(uint64_t own) {
+  for (uint32_t d = 16; d > 0; d /= 2) own = divisor(own, __shfl_xor_sync(ALL, own, d));
+  return own;
 }
 
 template <class W> FZ_DEV void look(const Args& a, uint64_t* words) {
@@ -20,27 +29,43 @@ template <class W> FZ_DEV void look(const Args& a, uint64_t* words) {
   if (n == 0) return;
   const multilevel::Source<W> source(address(input(a, 0)));
   const Sample sample(n);
-  uint64_t least = NEVER, factor = 0;
+  constexpr uint32_t OWN = SAMPLE / SAMPLE_THREADS;
+  uint64_t least = NEVER, factor = 0, places[OWN];
   __shared__ uint64_t all;
-  for (uint32_t k = threadIdx.x; k < sample.count; k += blockDim.x) {
-    const uint64_t place = Map<W>::place(p.kind, source[(uint64_t)k * sample.stride]);
-    least = place < least ? place : least;
+#pragma unroll
+  for (uint32_t k = 0; k < OWN; k++) {
+    const uint32_t i = threadIdx.x + k * SAMPLE_THREADS;
+    places[k] = i < sample.count ? Map<W>::place(p.kind, source[(uint64_t)i * sample.stride]) : NEVER;
   }
+#pragma unroll
+  for (uint32_t k = 0; k < OWN; k++) least = places[k] < least ? places[k] : least;
   // The scan takes the largest one.
   least = ~block_scan_to<Most>(~least, words);
   if (threadIdx.x == blockDim.x - 1) all = least;
   __syncthreads();
   least = all;
-  for (uint32_t k = threadIdx.x; k < sample.count; k += blockDim.x) factor = divisor(factor, Map<W>::place(p.kind, source[(uint64_t)k * sample.stride]) - least);
-  for (uint32_t d = 16; d > 0; d /= 2) factor = divisor(factor, __shfl_xor_sync(ALL, factor, d));
+#pragma unroll
+  for (uint32_t k = 0; k < OWN; k++)
+    if (threadIdx.x + k * SAMPLE_THREADS < sample.count) factor = divisor(factor, places[k] - least);
+  factor = warp_divisor(factor);
   __syncthreads();
   if (threadIdx.x % 32 == 0) words[threadIdx.x / 32] = factor;
   __syncthreads();
+  if (threadIdx.x >= 32) return;
+  factor = warp_divisor(words[threadIdx.x]);
   if (threadIdx.x != 0) return;
-  for (uint32_t k = 1; k < blockDim.x / 32; k++) factor = divisor(factor, words[k]);
   memory.all.least = least;
   memory.all.factor = factor;
   memory.all.overflows = 0;
+}
+
+// Elements of a thread.
+template <class W> FZ_DEV Each<W> each_of(const multilevel::Source<W>& source, uint64_t i, uint64_t n) {
+  if (aligned(source.at, 16) && i + EACH <= n) return *reinterpret_cast<const Each<W>*>(source.at + i);
+  Each<W> own;
+#pragma unroll
+  for (uint32_t k = 0; k < EACH; k++) own.of[k] = i + k < n ? source[i + k] : (W)0;
+  return own;
 }
 
 // The least place of all elements, and those that the factor does not divide.
@@ -67,15 +92,6 @@ template <class W> FZ_DEV void find_places(const Args& a, uint64_t* words) {
   }
   const uint64_t most = block_scan_to<Most>(~least, words);
   if (threadIdx.x == blockDim.x - 1) atomicMax(&memory.zeroed.least, (unsigned long long)most);
-// Elements of a thread.
-template <class W> FZ_DEV Each<W> each_of(const multilevel::Source<W>& source, uint64_t i, uint64_t n) {
-  if (aligned(source.at, 16) && i + EACH <= n) return *reinterpret_cast<const Each<W>*>(source.at + i);
-  Each<W> own;
-#pragma unroll
-  for (uint32_t k = 0; k < EACH; k++) own.of[k] = i + k < n ? source[i + k] : (W)0;
-  return own;
-}
-
   if (__syncthreads_or(odd) && threadIdx.x == 0) atomicAdd(&memory.zeroed.odd, 1u);
 }
 
@@ -105,7 +121,7 @@ template <class W> FZ_DEV void to_integers(const Args& a) {
 }  // namespace exact
 }  // namespace fz
 
-extern "C" __global__ void __launch_bounds__(1024) exact_sample(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(fz::exact::SAMPLE_THREADS) exact_sample(FZ_ARGS) {
   __shared__ uint64_t words[32];
   if (fz::cancelled(a)) return;
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::look<decltype(w)>(a, words); });
