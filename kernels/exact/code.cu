@@ -172,7 +172,7 @@ template <class W> FZ_DEV void pack_all(uint32_t* room, const Numbers<W>& n, uin
   uint32_t *at = room + bytes / 4, have = bytes % 4 * 8, word = 0;
 #pragma unroll
   for (uint32_t k = 0; k < EACH; k++) {
-    const uint32_t field = n.u[k] & mask;
+    const uint32_t field = (uint32_t)n.u[k] & mask;
     word |= field << have;
     const uint32_t rest = __funnelshift_l(field, 0, have);
     have += shift;
@@ -196,7 +196,7 @@ template <class W> FZ_DEV void pack_some(uint32_t* room, const Numbers<W>& n, ui
   uint64_t bits = 0;
 #pragma unroll
   for (uint32_t k = 0; k < EACH; k++) {
-    bits |= (uint64_t)(n.u[k] & mask) << have;
+    bits |= (uint64_t)((uint32_t)n.u[k] & mask) << have;
     have += n.filled >> k & 1 ? shift : 0;
     if (have >= 32) {
       atomicOr(at++, (uint32_t)bits);
@@ -207,7 +207,7 @@ template <class W> FZ_DEV void pack_some(uint32_t* room, const Numbers<W>& n, ui
   if ((uint32_t)bits) atomicOr(at, (uint32_t)bits);
   __syncwarp();
 }
-// Writes the low bits of the numbers of a batch, of at most four bytes.
+// Writes the low bits of the numbers of a batch, at most 31 of each.
 template <class W> FZ_DEV void put_low_bits(uint32_t* room, const Numbers<W>& n, uint32_t* to, uint32_t shift, uint32_t fields) {
   if (fields == POINTS && shift >= 4) pack_all(room, n, shift);
   else pack_some(room, n, shift, fields);
@@ -220,9 +220,9 @@ template <class W> FZ_DEV void put_numbers(FieldRoom<W>& room, const Numbers<W>&
   typedef typename Wide<W>::Word T;
   const uint32_t lane = threadIdx.x & 31;
   uint32_t* to = reinterpret_cast<uint32_t*>(at);
-  if constexpr (sizeof(W) < 8) {
-    if (shift) put_low_bits(room.of, n, to, shift, fields);
-  } else if (shift) {
+  if (sizeof(W) < 8 || shift < 32) {
+    if (shift) put_low_bits(reinterpret_cast<uint32_t*>(room.of), n, to, shift, fields);
+  } else {
     uint32_t place = warp_sum_to(__popc(n.filled)) - __popc(n.filled);
 #pragma unroll
     for (uint32_t k = 0; k < EACH; k++)
