@@ -87,7 +87,7 @@ template <class W> struct Inserts {
 
 // A block searches consecutive elements, so that all blocks together begin in many parts of the array: values of neighbors repeat more
 // often. A warp counts its new values at once, since all warps count at one place. It does so before the next steps: if all slots are
-// full, all values are counted, and each warp ends.
+// full, all values are counted, and each warp ends. It looks at the count also where it searches no value, as in a background.
 template <class W> FZ_DEV void insert_all(const Args& a) {
   const ExactParams& p = params<ExactParams>(a);
   if (!is_searched(a, p)) return;
@@ -97,10 +97,10 @@ template <class W> FZ_DEV void insert_all(const Args& a) {
   const Integers<W> o = integers_of<W>(a, memory, p);
   const volatile uint32_t* const distinct = &memory.zeroed.distinct;
   const Share share((n + unit - 1) / unit);
+  uint32_t seen = *distinct;
 #pragma unroll 1
   for (uint32_t at = share.first; at < share.end; at++) {
     const uint32_t i = at * unit + EACH * threadIdx.x;
-    uint32_t seen = *distinct;
     const Each<W> own = Each<W>::load(o.at, i, n);
     W last = i > 0 && i < n ? o.at[i - 1] : (W)~own.of[0];
     Inserts<W> inserts;
@@ -117,7 +117,7 @@ template <class W> FZ_DEV void insert_all(const Args& a) {
         inserts.fresh |= (uint32_t)(__ldcg(&memory.zeroed.ones) == 0 && atomicExch(&memory.zeroed.ones, 1u) == 0) << k;
       }
     }
-    while (__any_sync(ALL, inserts.open | inserts.fresh)) {
+    do {
       if (__any_sync(ALL, seen > most)) return;
       seen = *distinct;
 #pragma unroll 1
@@ -125,7 +125,7 @@ template <class W> FZ_DEV void insert_all(const Args& a) {
       const uint32_t count = warp_sum_to((uint32_t)__popc(inserts.fresh));
       if (lane == 31 && count) atomicAdd(&memory.zeroed.distinct, count);
       inserts.fresh = 0;
-    }
+    } while (__any_sync(ALL, inserts.open));
   }
 }
 
