@@ -170,24 +170,30 @@ template <class W> FZ_DEV void sort_values(const Args& a, W* sorted) {
   for (uint32_t k = threadIdx.x; k < SORTED && first + k < values; k += blockDim.x) list[k] = sorted[k];
 }
 
-// Merges pairs of sorted parts: a value moves by the number of smaller ones in the other part.
+// Merges MERGED sorted parts at a time: the place of a value is the number of smaller ones in all of them, which are searched together.
+constexpr uint32_t MERGED = 8;
 template <class W> FZ_DEV void merge_values(const Args& a) {
   const ExactParams& p = params<ExactParams>(a);
-  const uint32_t values = values_of(a, p), turn = a.tag, length = SORTED << turn;
+  const uint32_t values = values_of(a, p), turn = a.tag, length = SORTED << 3 * turn;
   if (values == 0) return;
   const EncoderMemory memory(a, p);
   const W* from = reinterpret_cast<const W*>(memory.values[turn % 2]);
   W* to = reinterpret_cast<W*>(memory.values[1 - turn % 2]);
   for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < values; i += gridDim.x * blockDim.x) {
-    const uint32_t part = i / length, other = (part ^ 1) * length, end = min(values, other + length);
+    const uint32_t first = i / (MERGED * length) * (MERGED * length);
     const W own = from[i];
-    uint32_t low = min(other, end), high = end;
-    while (low < high) {
-      const uint32_t middle = (low + high) / 2;
-      if (from[middle] < own) low = middle + 1;
-      else high = middle;
-    }
-    to[part / 2 * 2 * length + (i - part * length) + (low - min(other, end))] = own;
+    uint32_t smaller[MERGED] = {};
+#pragma unroll 1
+    for (uint32_t step = length; step > 0; step /= 2)
+#pragma unroll
+      for (uint32_t k = 0; k < MERGED; k++) {
+        const uint32_t next = smaller[k] + step, at = first + k * length + next;
+        if (next <= length && at <= values && from[at - 1] < own) smaller[k] = next;
+      }
+    uint32_t place = first;
+#pragma unroll
+    for (uint32_t k = 0; k < MERGED; k++) place += smaller[k];
+    to[place] = own;
   }
 }
 

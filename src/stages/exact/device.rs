@@ -113,7 +113,7 @@ fn table(mut made: DeviceLaunch, n: u64) -> DeviceLaunch {
     }
     let sorted = room.div_ceil(2048);
     // Behind an odd number of merges the values are in the second list, as the last launch expects.
-    let merges = sorted.next_power_of_two().trailing_zeros() | 1;
+    let merges = sorted.next_power_of_two().trailing_zeros().div_ceil(3) | 1;
     made = made
         .then("exact_clear_slots", wide(slots), THREADS)
         .then("exact_insert", wide(n), THREADS)
