@@ -227,7 +227,30 @@ template <class W> FZ_DEV void rank_all(const Args& a) {
   const uint32_t n = (uint32_t)elements(p);
   const Integers<W> o = integers_of<W>(a, memory, p);
   W* ranks = reinterpret_cast<W*>(memory.ranks);
-  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) ranks[i] = (W)memory.rank_of[search.find(o[i])];
+#pragma unroll 1
+  for (uint32_t i = EACH * (blockIdx.x * blockDim.x + threadIdx.x); i < n; i += EACH * gridDim.x * blockDim.x) {
+    Each<W> own = Each<W>::load(o.at, i, n);
+    // Equal neighbors have the same slot. The first slots of the others are read before any is needed, and then all ranks.
+    uint32_t slot[EACH];
+    uint64_t there[EACH];
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      slot[k] = search.first(o.integer(own.of[k]));
+      there[k] = k == 0 || own.of[k] != own.of[k - 1] ? search.slots[slot[k]] : EMPTY;
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      const uint64_t value = o.integer(own.of[k]);
+      if (k > 0 && own.of[k] == own.of[k - 1]) slot[k] = slot[k - 1];
+      else if (i + k < n && (there[k] != value || value == EMPTY)) slot[k] = search.find(value);
+    }
+    uint32_t rank[EACH];
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) rank[k] = i + k < n ? memory.rank_of[slot[k]] : 0;
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) own.of[k] = (W)rank[k];
+    own.store(ranks, i, n);
+  }
 }
 
 // The values in an order with the frequent ones in front, in the other list, and the new ranks.
