@@ -194,8 +194,8 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then("exact_decode_codes", run_blocks(p.runs), RUN_THREADS)
         .then("exact_count_low", blocks, THREADS)
         .then("exact_unpack", blocks, THREADS);
-    // The launch before the first sums has added up the differences of its blocks.
-    for turn in 1..6 {
+    // The launch before the first sums has added up the differences of its blocks. Sums of sums require a second launch.
+    for turn in 0..2 {
         made = made.then_tagged("exact_sum_x", blocks, THREADS, turn);
     }
     for axis in (1..3).filter(|&axis| p.dims[axis] > 1) {
