@@ -129,18 +129,33 @@ template <class W> FZ_DEV void insert_all(const Args& a) {
   }
 }
 
-// Lists the values as numbers in the order of a table.
+// Lists the values as numbers in the order of a table. A warp finds the places of those in EACH slots of all lanes at once.
 template <class W> FZ_DEV void list_values(const Args& a) {
   const ExactParams& p = params<ExactParams>(a);
   const uint32_t values = values_of(a, p), count = slots_of(p);
   if (values == 0) return;
   const EncoderMemory memory(a, p);
   W* to = reinterpret_cast<W*>(memory.values[0]);
-  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i <= count; i += gridDim.x * blockDim.x) {
-    const bool there = i < count ? memory.slots[i] != EMPTY : memory.zeroed.ones != 0;
-    if (!there) continue;
-    const uint32_t at = atomicAdd(&memory.zeroed.listed, 1u);
-    if (at < values) to[at] = (W)Map<W>::key(i < count ? (W)memory.slots[i] : (W)EMPTY, p.kind);
+  const uint32_t lane = threadIdx.x & 31, warps = gridDim.x * (blockDim.x >> 5);
+#pragma unroll 1
+  for (uint32_t part = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; part <= count / (32 * EACH); part += warps) {
+    uint64_t own[EACH];
+    uint32_t there = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      const uint32_t i = (part * EACH + k) * 32 + lane;
+      own[k] = i < count ? memory.slots[i] : EMPTY;
+      there |= (uint32_t)(own[k] != EMPTY || (i == count && memory.zeroed.ones)) << k;
+    }
+    const uint32_t upto = warp_sum_to((uint32_t)__popc(there));
+    uint32_t at = lane == 31 && upto ? atomicAdd(&memory.zeroed.listed, upto) : 0;
+    at = __shfl_sync(ALL, at, 31) + upto - __popc(there);
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      if (!(there >> k & 1)) continue;
+      if (at < values) to[at] = (W)Map<W>::key((W)own[k], p.kind);
+      at++;
+    }
   }
 }
 
