@@ -25,7 +25,7 @@ template <class W> struct __align__(16) FieldRoom {
     __syncwarp();
   }
 };
-// Fields of equal bits of a whole batch, at least four of each: a lane has consecutive ones, which begin in the last word of the lane before.
+// Fields of equal bits of a whole batch, at least four of each: a lane has consecutive ones, from the last word of the lane before on.
 struct Packer {
   uint32_t *at, have, word;
   FZ_DEV Packer(uint32_t* room, uint32_t bits) : word(0) {

@@ -67,7 +67,7 @@ template <class W> FZ_DEV void add_repeated(const DecoderMemory& memory, const W
 struct RepeatedRoom {
   uint64_t of[2][3][256 / 32];
 };
-// Those of all blocks before this one.
+// Repeated sums of all blocks before this one.
 template <class T> FZ_DEV Repeated<T> repeated_before(const DecoderMemory& memory, uint32_t n, uint64_t* words, RepeatedRoom& room) {
   const uint32_t chunks = (n + CHUNK - 1) / CHUNK, each = (chunks + gridDim.x - 1) / gridDim.x;
   Repeated<T> before = {};
