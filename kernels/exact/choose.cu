@@ -233,7 +233,10 @@ template <class W> FZ_DEV void choose_holes(const Args& a, const EncoderMemory& 
   find_frequent(round, sample.count, room);
   __syncthreads();
   const W hole = (W)round.hole;
-  const bool has_hole = round.has_hole;
+  if (!round.has_hole) {
+    for (uint32_t f = 0; f < HOLE_ORDERS * FORMS; f++) put_candidate(round, FORMS * ORDERS + f, NEVER, 0, n, 1);
+    return;
+  }
 #pragma unroll 1
   for (uint32_t x = 0; x < HOLE_ORDERS; x++) {
     Own<W> own;
@@ -266,8 +269,7 @@ template <class W> FZ_DEV void choose_holes(const Args& a, const EncoderMemory& 
       for (uint32_t k = 0; k < OWN; k++)
         if (own.has >> k & 1) bits += quarters(forms[f].number(own.d[k])) + 4;
       bits = total(bits, room);
-      const uint64_t cost = has_hole ? bits + 4 * changes * mark(sample.count, changes) : NEVER;
-      put_candidate(round, FORMS * (ORDERS + x) + f, cost, forms[f].center, n, sample.count);
+      put_candidate(round, FORMS * (ORDERS + x) + f, bits + 4 * changes * mark(sample.count, changes), forms[f].center, n, sample.count);
     }
   }
 }
@@ -337,7 +339,28 @@ template <class W> FZ_DEV void choose(const Args& a, ChooseRoom& room) {
   else choose_frequent<W>(memory, p, room);
 }
 
-// One thread decides. Of ranks, only if these cost less together with their table.
+// The least cost, the first of equals, by a warp.
+FZ_DEV uint32_t cheapest(const Round& round) {
+  uint32_t best = threadIdx.x;
+  uint64_t least = round.of[best].cost;
+#pragma unroll
+  for (uint32_t k = best + 32; k < CANDIDATES; k += 32)
+    if (round.of[k].cost < least) {
+      least = round.of[k].cost;
+      best = k;
+    }
+#pragma unroll
+  for (uint32_t d = 16; d > 0; d /= 2) {
+    const uint64_t cost = __shfl_xor_sync(ALL, least, d);
+    const uint32_t other = __shfl_xor_sync(ALL, best, d);
+    if (cost < least || (cost == least && other < best)) {
+      least = cost;
+      best = other;
+    }
+  }
+  return best;
+}
+// One warp decides. Of ranks, only if these cost less together with their table.
 FZ_DEV void decide(const Args& a) {
   const ExactParams& p = params<ExactParams>(a);
   const EncoderMemory memory(a, p);
@@ -345,10 +368,10 @@ FZ_DEV void decide(const Args& a) {
   Head& head = memory.state->head;
   const bool ranks = a.tag & 1;
   Round& round = memory.all.rounds[ranks];
-  if (!ranks || head.table) {
-    uint32_t best = 0;
-    for (uint32_t k = 1; k < CANDIDATES; k++)
-      if (round.of[k].cost < round.of[best].cost) best = k;
+  const bool chooses = !ranks || head.table;
+  const uint32_t best = chooses ? cheapest(round) : 0;
+  if (threadIdx.x != 0) return;
+  if (chooses) {
     round.cost = round.of[best].cost;
     head.ordered = ranks && memory.all.frequent_cost < round.cost - round.cost / 32;
     if (head.ordered) round.cost = memory.all.frequent_cost;
@@ -383,5 +406,5 @@ extern "C" __global__ void __launch_bounds__(1024) exact_choose(FZ_ARGS) {
 }
 extern "C" __global__ void __launch_bounds__(32) exact_decide(FZ_ARGS) {
   if (fz::cancelled(a)) return;
-  if (threadIdx.x == 0) fz::exact::decide(a);
+  fz::exact::decide(a);
 }

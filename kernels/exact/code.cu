@@ -1,6 +1,7 @@
 // Stage exact, encoder: the scales of sections, and the tokens of numbers, as src/stages/exact/encode.rs and batch.rs.
 #include "common/scan.cuh"
 #include "exact/encoder.cuh"
+#include "exact/pack.cuh"
 #include "multilevel/quantize.cuh"
 
 namespace fz {
@@ -66,17 +67,25 @@ template <class W> struct PartNumbers {
   const uint32_t count;
   const bool holes;
   const W hole;
+  // Batches of a row, if rows consist of whole batches and have differences along y, or 0.
+  const uint32_t columns;
   FZ_DEV PartNumbers(const Args& a, const EncoderMemory& memory, const ExactParams& p, uint32_t part)
       : of(differences_of<W>(a, memory, p, part)),
         form(memory.state->head.form<W>(part)),
         count(memory.state->of[part].s.count),
         holes(part == OF_ARRAY && memory.state->head.holes),
-        hole((W)memory.state->head.hole) {}
+        hole((W)memory.state->head.hole),
+        columns(!holes && of.y && of.row % POINTS == 0 ? of.row / POINTS : 0) {}
   FZ_DEV void load(Numbers<W>& to, uint32_t batch, W fill) const {
+    Each<W> none;
     if (holes) to.load(of, form, count, batch, hole, fill);
-    else to.load(of, form, count, batch);
+    else to.template load<false>(of, form, count, batch, false, none);
   }
+  // If there are columns. `upper` has differences of the row above, if the batch `follows` that.
+  FZ_DEV void load_row(Numbers<W>& to, uint32_t batch, bool follows, Each<W>& upper) const { to.template load<true>(of, form, count, batch, follows, upper); }
 };
+// Batches of a warp that are one below the other.
+constexpr uint32_t ROWS_OF_WARP = 4;
 
 // A block finds the scale of a section from a sample of batches.
 template <class W> FZ_DEV void find_scale(const Args& a, uint32_t* lengths, uint32_t* sorted) {
@@ -145,99 +154,13 @@ template <bool LONG, class W> FZ_DEV void put_tokens(const EncoderMemory& memory
   *reinterpret_cast<Each<uint32_t>*>(memory.kept + i) = kept;
 }
 
-// Consecutive fields of a batch, in shared memory of a warp.
-template <class W> struct __align__(16) FieldRoom {
-  typedef typename Wide<W>::Word T;
-  T of[POINTS];
-  // Writes `count` fields of `bits` bits each without gaps.
-  FZ_DEV void pack(uint32_t* to, uint32_t count, uint32_t bits) const {
-    // The quotients of all numbers of bits of a batch are exact.
-    const uint32_t factor = (1u << 20) / bits + 1, words = (count * bits + 31) / 32;
-    __syncwarp();
-    for (uint32_t k = threadIdx.x & 31; k < words; k += 32) {
-      uint32_t f = 32 * k * factor >> 20, have = f * bits + bits - 32 * k, word = (uint32_t)(of[f] >> (bits - have));
-      while (have < 32 && ++f < count) {
-        word |= (uint32_t)(of[f] << have);
-        have += bits;
-      }
-      to[k] = word;
-    }
-    __syncwarp();
-  }
-};
-// The low bits of the numbers of a whole batch, at least four of each: a lane has consecutive fields, which begin in the last word of the
-// lane before.
-template <class W> FZ_DEV void pack_all(uint32_t* room, const Numbers<W>& n, uint32_t shift) {
-  const uint32_t bytes = (threadIdx.x & 31) * shift, mask = (1u << shift) - 1;
-  uint32_t *at = room + bytes / 4, have = bytes % 4 * 8, word = 0;
-#pragma unroll
-  for (uint32_t k = 0; k < EACH; k++) {
-    const uint32_t field = n.u[k] & mask;
-    word |= field << have;
-    const uint32_t rest = __funnelshift_l(field, 0, have);
-    have += shift;
-    if (have < 32) continue;
-    *at++ = word;
-    word = rest;
-    have -= 32;
-  }
-  __syncwarp();
-  if (have) *at |= word;
-  __syncwarp();
-}
-// The same for any number of fields and bits.
-template <class W> FZ_DEV void pack_some(uint32_t* room, const Numbers<W>& n, uint32_t shift, uint32_t fields) {
-  const uint32_t lane = threadIdx.x & 31, words = (fields * shift + 31) / 32, mask = (1u << shift) - 1;
-  uint32_t place = lane * EACH;
-  if (fields != POINTS) place = warp_sum_to(__popc(n.filled)) - __popc(n.filled);
-  for (uint32_t k = lane; k < words; k += 32) room[k] = 0;
-  __syncwarp();
-  uint32_t *at = room + place * shift / 32, have = place * shift % 32;
-  uint64_t bits = 0;
-#pragma unroll
-  for (uint32_t k = 0; k < EACH; k++) {
-    bits |= (uint64_t)(n.u[k] & mask) << have;
-    have += n.filled >> k & 1 ? shift : 0;
-    if (have >= 32) {
-      atomicOr(at++, (uint32_t)bits);
-      bits >>= 32;
-      have -= 32;
-    }
-  }
-  if ((uint32_t)bits) atomicOr(at, (uint32_t)bits);
-  __syncwarp();
-}
-// Writes the low bits of the numbers of a batch, of at most four bytes.
-template <class W> FZ_DEV void put_low_bits(uint32_t* room, const Numbers<W>& n, uint32_t* to, uint32_t shift, uint32_t fields) {
-  if (fields == POINTS && shift >= 4) pack_all(room, n, shift);
-  else pack_some(room, n, shift, fields);
-  // There is room for 16 bytes more.
-  for (uint32_t k = threadIdx.x & 31; 128 * k < fields * shift; k += 32) reinterpret_cast<uint4*>(to)[k] = reinterpret_cast<const uint4*>(room)[k];
-  __syncwarp();
-}
-// The low bits of the numbers of a batch, and the bits above them if some code is long.
-template <class W> FZ_DEV void put_numbers(FieldRoom<W>& room, const Numbers<W>& n, uint8_t* at, uint32_t shift, uint32_t fields, bool has_long) {
-  typedef typename Wide<W>::Word T;
-  const uint32_t lane = threadIdx.x & 31;
-  uint32_t* to = reinterpret_cast<uint32_t*>(at);
-  if constexpr (sizeof(W) < 8) {
-    if (shift) put_low_bits(room.of, n, to, shift, fields);
-  } else if (shift) {
-    uint32_t place = warp_sum_to(__popc(n.filled)) - __popc(n.filled);
-#pragma unroll
-    for (uint32_t k = 0; k < EACH; k++)
-      if (n.filled >> k & 1) room.of[place++] = n.u[k] & (((T)1 << shift) - 1);
-    room.pack(to, fields, shift);
-  }
-  if (!has_long) return;
-#pragma unroll
-  for (uint32_t k = 0; k < EACH; k++) room.of[lane * EACH + k] = (T)n.u[k] >> shift;
-  room.pack(to + POINTS / 32 * shift, POINTS, BITS<W> - shift);
-}
+// Memory of a warp. With columns, differences of the row above follow, for `Numbers::load_row`.
+template <bool ROWS, class W> struct CodeRoom : FieldRoom<W> {};
+template <class W> struct CodeRoom<true, W> : FieldRoom<W> { Each<W> upper[32]; };
 
-template <class W> FZ_DEV void code_part(const Args& a, const EncoderMemory& memory, const ExactParams& p, uint32_t number, CodeCounts& counts, FieldRoom<W>& room) {
+// ROWS: with columns.
+template <bool ROWS, class W> FZ_DEV void code_part(const EncoderMemory& memory, const ExactParams& p, const PartNumbers<W>& numbers, uint32_t number, CodeCounts& counts, CodeRoom<ROWS, W>& room) {
   const Part& part = memory.state->of[number];
-  const PartNumbers<W> numbers(a, memory, p, number);
   const Scale scale = part.scale;
   const uint32_t batches = part.s.batches;
   uint8_t* classes = memory.classes + part.s.first_batch;
@@ -247,10 +170,15 @@ template <class W> FZ_DEV void code_part(const Args& a, const EncoderMemory& mem
   if (threadIdx.x == 0) counts.busy = 0;
   if (threadIdx.x == 0) counts.raw = 0;
   __syncthreads();
+  const uint32_t columns = ROWS ? numbers.columns : 1, rows = ROWS ? ROWS_OF_WARP : 1, units = (batches + rows * columns - 1) / (rows * columns) * columns;
+  uint32_t unit = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, row = 0;
 #pragma unroll 1
-  for (uint32_t batch = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; batch < batches; batch += warps) {
+  for (; unit < units; row = row + 1 == rows ? 0 : row + 1, unit += row ? 0 : warps) {
+    const uint32_t batch = ROWS ? (unit / columns * rows + row) * columns + unit % columns : unit;
+    if (batch >= batches) continue;
     Numbers<W> own;
-    numbers.load(own, batch, numbers.holes && numbers.of.x ? fill_before(memory, numbers.of.o, numbers.hole, batch) : (W)0);
+    if constexpr (ROWS) numbers.load_row(own, batch, row > 0, room.upper[lane]);
+    else numbers.load(own, batch, numbers.holes && numbers.of.x ? fill_before(memory, numbers.of.o, numbers.hole, batch) : (W)0);
     uint32_t halves = 0;
     const uint32_t fields = own.fields(), class_of = own.length(numbers.holes, fields, halves) ? scale.class_of(halves) : 0;
     if (class_of) {
@@ -279,31 +207,42 @@ template <class W> FZ_DEV void code_part(const Args& a, const EncoderMemory& mem
   if (threadIdx.x == 0 && counts.raw) atomicAdd(&all.raw, (unsigned long long)counts.raw);
   __syncthreads();
 }
-template <class W> FZ_DEV void code_all(const Args& a, CodeCounts& counts, FieldRoom<W>& room) {
+// The parts with columns, or those without.
+template <bool ROWS, class W> FZ_DEV void code_all(const Args& a, CodeCounts& counts, CodeRoom<ROWS, W>& room) {
   const ExactParams& p = params<ExactParams>(a);
   const EncoderMemory memory(a, p);
   if (elements(p) == 0) return;
 #pragma unroll 1
   for (uint32_t number = 0; number < PARTS; number++)
-    if (memory.state->of[number].s.count) code_part<W>(a, memory, p, number, counts, room);
+    if (memory.state->of[number].s.count) {
+      const PartNumbers<W> numbers(a, memory, p, number);
+      if ((numbers.columns > 0) == ROWS) code_part<ROWS>(memory, p, numbers, number, counts, room);
+    }
 }
 
-// Counts the symbols of classes.
-FZ_DEV void count_classes(const Args& a, uint32_t* counts) {
+// Counts the symbols of classes, and adds up the words of the low bits of the batches of each block.
+FZ_DEV void count_classes(const Args& a, uint32_t* counts, uint64_t* words) {
   const ExactParams& p = params<ExactParams>(a);
   const EncoderMemory memory(a, p);
   if (elements(p) == 0) return;
 #pragma unroll 1
   for (uint32_t number = 0; number < PARTS; number++) {
-    const Section& s = memory.state->of[number].s;
+    const Part& part = memory.state->of[number];
+    const Section& s = part.s;
     const multilevel::MaskLayout layout(s);
     const uint8_t* classes = memory.classes + s.first_batch;
+    const uint16_t* fields = memory.fields + s.first_batch;
+    const BatchShare share(s.batches);
+    uint64_t sum = 0;
     counts[threadIdx.x] = 0;
     __syncthreads();
-    for (uint32_t b = blockIdx.x * blockDim.x + threadIdx.x; b < s.batches; b += gridDim.x * blockDim.x) {
-      const uint32_t before = b % layout.per_lane ? classes[b - 1] : 0;
-      atomicAdd(&counts[before * 16 + classes[b]], 1u);
+    for (uint32_t b = share.first + threadIdx.x; b < share.end; b += blockDim.x) {
+      const uint32_t before = b % layout.per_lane ? classes[b - 1] : 0, own = classes[b];
+      atomicAdd(&counts[before * 16 + own], 1u);
+      sum += words_of(fields[b], part.scale.low_bits(own, 8 * p.width));
     }
+    sum = block_sum_to(sum, words);
+    if (threadIdx.x == blockDim.x - 1) memory.totals[number][blockIdx.x] = sum;
     __syncthreads();
     if (counts[threadIdx.x]) atomicAdd(&memory.zeroed.counts[number].masks[0][0] + threadIdx.x, counts[threadIdx.x]);
     __syncthreads();
@@ -328,22 +267,27 @@ extern "C" __global__ void __launch_bounds__(1024) exact_scale(FZ_ARGS) {
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::find_scale<decltype(w)>(a, lengths, sorted); });
 }
 // For words of at most 4 bytes. Words of 8 bytes require more registers.
-extern "C" __global__ void __launch_bounds__(256, 5) exact_code(FZ_ARGS) {
-  __shared__ fz::exact::CodeCounts counts;
-  __shared__ fz::exact::FieldRoom<uint32_t> rooms[8];
-  if (fz::cancelled(a)) return;
-  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) {
-    if constexpr (sizeof(w) <= 4) fz::exact::code_all<decltype(w)>(a, counts, reinterpret_cast<fz::exact::FieldRoom<decltype(w)>&>(rooms[threadIdx.x >> 5]));
-  });
-}
-extern "C" __global__ void __launch_bounds__(256, 4) exact_code_wide(FZ_ARGS) {
-  __shared__ fz::exact::CodeCounts counts;
-  __shared__ fz::exact::FieldRoom<uint64_t> rooms[8];
-  if (fz::cancelled(a)) return;
-  fz::exact::code_all<uint64_t>(a, counts, rooms[threadIdx.x >> 5]);
-}
+#define EXACT_CODE(NAME, ROWS)                                                                                                             \
+  extern "C" __global__ void __launch_bounds__(256, 5) NAME(FZ_ARGS) {                                                                     \
+    __shared__ fz::exact::CodeCounts counts;                                                                                               \
+    __shared__ fz::exact::CodeRoom<ROWS, uint32_t> rooms[8];                                                                               \
+    if (fz::cancelled(a)) return;                                                                                                          \
+    fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) {                                                        \
+      typedef fz::exact::CodeRoom<ROWS, decltype(w)> Room;                                                                                 \
+      if constexpr (sizeof(w) <= 4) fz::exact::code_all<ROWS, decltype(w)>(a, counts, reinterpret_cast<Room&>(rooms[threadIdx.x >> 5])); \
+    });                                                                                                                                    \
+  }                                                                                                                                        \
+  extern "C" __global__ void __launch_bounds__(256, 4) NAME##_wide(FZ_ARGS) {                                                              \
+    __shared__ fz::exact::CodeCounts counts;                                                                                               \
+    __shared__ fz::exact::CodeRoom<ROWS, uint64_t> rooms[8];                                                                               \
+    if (fz::cancelled(a)) return;                                                                                                          \
+    fz::exact::code_all<ROWS, uint64_t>(a, counts, rooms[threadIdx.x >> 5]);                                                               \
+  }
+EXACT_CODE(exact_code, false)
+EXACT_CODE(exact_code_rows, true)
 extern "C" __global__ void __launch_bounds__(256) exact_count_classes(FZ_ARGS) {
   __shared__ uint32_t counts[256];
+  __shared__ uint64_t words[32];
   if (fz::cancelled(a)) return;
-  fz::exact::count_classes(a, counts);
+  fz::exact::count_classes(a, counts, words);
 }

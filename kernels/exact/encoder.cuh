@@ -140,8 +140,10 @@ template <class W> FZ_DEV Map<W> map_of(const EncoderMemory& memory, const Exact
   return {p.kind, p.kind == FLOAT ? Map<W>::at(p.kind, s.least) : (W)0, 1};
 }
 
-// Elements that launches read instead of integers: those that have no factor, and that are aligned.
-template <class W> FZ_DEV bool is_direct(const Args& a, const Map<W>& map) { return map.factor == 1 && aligned(address(input(a, 0)), 16); }
+// Elements that launches read instead of integers: those that have no factor, or one that is a shift, and that are aligned.
+template <class W> FZ_DEV bool is_direct(const Args& a, const Map<W>& map) {
+  return (map.factor == 1 || (sizeof(W) == 8 && is_power(map.factor))) && aligned(address(input(a, 0)), 16);
+}
 // The integers of elements. Valid behind `exact_integers`.
 template <class W> FZ_DEV Integers<W> integers_of(const Args& a, const EncoderMemory& memory, const ExactParams& p) {
   const Map<W> map = map_of<W>(memory, p);
@@ -277,14 +279,38 @@ template <class W> struct Numbers {
       for (uint32_t k = 0; k < EACH; k++) u[k] = of.o.integer(own.of[k]);
     }
   }
-  FZ_DEV void load(const Differences<W>& of, const Form<W>& form, uint32_t count, uint32_t batch) {
+  // Integers of the lane, or their differences along z.
+  FZ_DEV static Each<W> along_z(const Differences<W>& of, uint32_t first, bool has_z) {
+    Each<W> own = near(of.o, first, 0);
+    Each<W> other = {};
+    if (has_z) other = near(of.o, first, of.plane);
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) own.of[k] = (W)(of.o.integer(own.of[k]) - (has_z ? of.o.integer(other.of[k]) : (W)0));
+    return own;
+  }
+  // Differences along y and z of a batch that is part of a row. `upper` has those along z in the row above, if the batch `follows` it, and
+  // receives those of this row.
+  FZ_DEV void load_row(const Differences<W>& of, uint32_t begin, uint32_t first, bool follows, Each<W>& upper) {
+    const bool has_y = begin % of.plane >= of.row, has_z = of.z && begin >= of.plane;
+    const Each<W> own = along_z(of, first, has_z);
+    Each<W> above = {};
+    if (has_y) above = follows ? upper : along_z(of, first - of.row, has_z);
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) u[k] = (W)(own.of[k] - above.of[k]);
+    upper = own;
+  }
+  // ROWS: by `load_row`, which reads `follows` and `upper`.
+  template <bool ROWS> FZ_DEV void load(const Differences<W>& of, const Form<W>& form, uint32_t count, uint32_t batch, bool follows, Each<W>& upper) {
     const uint32_t lane = threadIdx.x & 31, first = first_of(batch), begin = batch * POINTS;
     look(first, count);
     filled = live;
     // The last differences along y and z before the batch.
     W before = 0;
     const bool inside = of.is_inside(begin, count);
-    if (inside) {
+    if (ROWS) {
+      load_row(of, begin, first, follows, upper);
+      if (of.x && batch && lane + MOST_ORDER >= 32) before = inside ? of.inside(begin - 32 + lane) : of.flat(begin - 32 + lane);
+    } else if (inside) {
       load_inside(of, first);
       if (of.x && lane + MOST_ORDER >= 32) before = of.inside(begin - 32 + lane);
     } else {

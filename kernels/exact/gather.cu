@@ -12,25 +12,6 @@ constexpr uint32_t SCALE_WORDS = 9, HEAD_PARTS = 16;
 // A warp copies the low bits of a batch, while this number of batches is on its way to the second cache.
 constexpr uint32_t AHEAD = 4;
 
-// Adds up the words of the low bits of the batches of each block.
-FZ_DEV void count_low(const Args& a, uint64_t* words) {
-  const ExactParams& p = params<ExactParams>(a);
-  const EncoderMemory memory(a, p);
-  if (elements(p) == 0) return;
-#pragma unroll 1
-  for (uint32_t number = 0; number < PARTS; number++) {
-    const Part& part = memory.state->of[number];
-    const BatchShare share(part.s.batches);
-    uint64_t sum = 0;
-    for (uint32_t batch = share.first + threadIdx.x; batch < share.end; batch += blockDim.x) {
-      const uint32_t at = part.s.first_batch + batch;
-      sum += words_of(memory.fields[at], part.scale.low_bits(memory.classes[at], 8 * p.width));
-    }
-    sum = block_sum_to(sum, words);
-    if (threadIdx.x == blockDim.x - 1) memory.totals[number][blockIdx.x] = sum;
-  }
-}
-
 // The words of a number of an element.
 FZ_DEV uint32_t number_words(const ExactParams& p) { return (8 * p.width + 15) / 16; }
 FZ_DEV uint32_t head_words(const Head& h, const ExactParams& p) {
@@ -222,11 +203,6 @@ FZ_DEV void put_low(const Args& a, uint64_t* words, uint64_t* sizes) {
 }  // namespace exact
 }  // namespace fz
 
-extern "C" __global__ void __launch_bounds__(256) exact_count_words(FZ_ARGS) {
-  __shared__ uint64_t words[32];
-  if (fz::cancelled(a)) return;
-  fz::exact::count_low(a, words);
-}
 extern "C" __global__ void __launch_bounds__(1024) exact_stream(FZ_ARGS) {
   __shared__ uint64_t words[32];
   if (fz::cancelled(a)) return;

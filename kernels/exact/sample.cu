@@ -4,13 +4,22 @@
 
 namespace fz {
 namespace exact {
+constexpr uint32_t SAMPLE_THREADS = 1024;
+
 FZ_DEV uint64_t divisor(uint64_t a, uint64_t b) {
   while (b) {
-    const uint64_t rest = a % b;
+    if (a == 1) return 1;
+    const uint64_t rest = (a | b) >> 32 ? a % b : (uint32_t)a % (uint32_t)b;
     a = b;
     b = rest;
   }
   return a;
+}
+
+// The divisor of those of all lanes.
+FZ_DEV uint64_t warp_divisor(uint64_t own) {
+  for (uint32_t d = 16; d > 0; d /= 2) own = divisor(own, __shfl_xor_sync(ALL, own, d));
+  return own;
 }
 
 template <class W> FZ_DEV void look(const Args& a, uint64_t* words) {
@@ -20,27 +29,43 @@ template <class W> FZ_DEV void look(const Args& a, uint64_t* words) {
   if (n == 0) return;
   const multilevel::Source<W> source(address(input(a, 0)));
   const Sample sample(n);
-  uint64_t least = NEVER, factor = 0;
+  constexpr uint32_t OWN = SAMPLE / SAMPLE_THREADS;
+  uint64_t least = NEVER, factor = 0, places[OWN];
   __shared__ uint64_t all;
-  for (uint32_t k = threadIdx.x; k < sample.count; k += blockDim.x) {
-    const uint64_t place = Map<W>::place(p.kind, source[(uint64_t)k * sample.stride]);
-    least = place < least ? place : least;
+#pragma unroll
+  for (uint32_t k = 0; k < OWN; k++) {
+    const uint32_t i = threadIdx.x + k * SAMPLE_THREADS;
+    places[k] = i < sample.count ? Map<W>::place(p.kind, source[(uint64_t)i * sample.stride]) : NEVER;
   }
+#pragma unroll
+  for (uint32_t k = 0; k < OWN; k++) least = places[k] < least ? places[k] : least;
   // The scan takes the largest one.
   least = ~block_scan_to<Most>(~least, words);
   if (threadIdx.x == blockDim.x - 1) all = least;
   __syncthreads();
   least = all;
-  for (uint32_t k = threadIdx.x; k < sample.count; k += blockDim.x) factor = divisor(factor, Map<W>::place(p.kind, source[(uint64_t)k * sample.stride]) - least);
-  for (uint32_t d = 16; d > 0; d /= 2) factor = divisor(factor, __shfl_xor_sync(ALL, factor, d));
+#pragma unroll
+  for (uint32_t k = 0; k < OWN; k++)
+    if (threadIdx.x + k * SAMPLE_THREADS < sample.count) factor = divisor(factor, places[k] - least);
+  factor = warp_divisor(factor);
   __syncthreads();
   if (threadIdx.x % 32 == 0) words[threadIdx.x / 32] = factor;
   __syncthreads();
+  if (threadIdx.x >= 32) return;
+  factor = warp_divisor(words[threadIdx.x]);
   if (threadIdx.x != 0) return;
-  for (uint32_t k = 1; k < blockDim.x / 32; k++) factor = divisor(factor, words[k]);
   memory.all.least = least;
   memory.all.factor = factor;
   memory.all.overflows = 0;
+}
+
+// Elements of a thread.
+template <class W> FZ_DEV Each<W> each_of(const multilevel::Source<W>& source, uint64_t i, uint64_t n) {
+  if (aligned(source.at, 16) && i + EACH <= n) return *reinterpret_cast<const Each<W>*>(source.at + i);
+  Each<W> own;
+#pragma unroll
+  for (uint32_t k = 0; k < EACH; k++) own.of[k] = i + k < n ? source[i + k] : (W)0;
+  return own;
 }
 
 // The least place of all elements, and those that the factor does not divide.
@@ -52,10 +77,18 @@ template <class W> FZ_DEV void find_places(const Args& a, uint64_t* words) {
   const multilevel::Source<W> source(address(input(a, 0)));
   uint64_t least = NEVER;
   bool odd = false;
-  for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (uint64_t)gridDim.x * blockDim.x) {
-    const uint64_t place = Map<W>::place(p.kind, source[i]), apart = place > from ? place - from : from - place;
-    odd |= BITS<W> < 64 ? (uint32_t)apart % (uint32_t)factor != 0 : apart % factor != 0;
-    least = place < least ? place : least;
+  const bool by_bits = is_power(factor);
+#pragma unroll 1
+  for (uint64_t i = (uint64_t)EACH * (blockIdx.x * blockDim.x + threadIdx.x); i < n; i += (uint64_t)EACH * gridDim.x * blockDim.x) {
+    const Each<W> own = each_of(source, i, n);
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      if (i + k >= n) continue;
+      const uint64_t place = Map<W>::place(p.kind, own.of[k]), apart = place > from ? place - from : from - place;
+      if (by_bits) odd |= (apart & (factor - 1)) != 0;
+      else odd |= BITS<W> < 64 ? (uint32_t)apart % (uint32_t)factor != 0 : apart % factor != 0;
+      least = place < least ? place : least;
+    }
   }
   const uint64_t most = block_scan_to<Most>(~least, words);
   if (threadIdx.x == blockDim.x - 1) atomicMax(&memory.zeroed.least, (unsigned long long)most);
@@ -77,15 +110,9 @@ template <class W> FZ_DEV void to_integers(const Args& a) {
   }
   if (is_direct(a, map)) return;
   W* o = reinterpret_cast<W*>(memory.integers);
-  const bool whole = aligned(source.at, 16);
 #pragma unroll 1
   for (uint64_t i = (uint64_t)EACH * (blockIdx.x * blockDim.x + threadIdx.x); i < n; i += (uint64_t)EACH * gridDim.x * blockDim.x) {
-    Each<W> own;
-    if (whole && i + EACH <= n) {
-      own = *reinterpret_cast<const Each<W>*>(source.at + i);
-    } else {
-      for (uint32_t k = 0; k < EACH; k++) own.of[k] = i + k < n ? source[i + k] : (W)0;
-    }
+    Each<W> own = each_of(source, i, n);
 #pragma unroll
     for (uint32_t k = 0; k < EACH; k++) own.of[k] = map.integer(own.of[k]);
     own.store(o, (uint32_t)i, (uint32_t)n);
@@ -94,7 +121,7 @@ template <class W> FZ_DEV void to_integers(const Args& a) {
 }  // namespace exact
 }  // namespace fz
 
-extern "C" __global__ void __launch_bounds__(1024) exact_sample(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(fz::exact::SAMPLE_THREADS) exact_sample(FZ_ARGS) {
   __shared__ uint64_t words[32];
   if (fz::cancelled(a)) return;
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::look<decltype(w)>(a, words); });

@@ -1,5 +1,5 @@
-// Stage exact, decoder: sums of differences. Along x, in raster order, a launch writes the sums if the differences of each block are
-// added up, which the launch before has done.
+// Stage exact, decoder: sums of differences. Along x, in raster order, a launch writes the sums if those of the differences of each block
+// are known. `exact_unpack` adds up differences; for sums of sums one more launch does.
 #include "common/scan.cuh"
 #include "exact/decoder.cuh"
 
@@ -23,40 +23,147 @@ template <class T> FZ_DEV void sum_batches(const DecoderMemory& memory, const Ba
   }
 }
 
-// The chunks of a block have a multiple of the integers of a thread.
-template <class W> FZ_DEV void sum_x(const Args& a, uint64_t* words) {
+// The last number of sums, of sums of these, and of sums of those.
+template <class T> struct Repeated {
+  T once, twice, thrice;
+  FZ_DEV void add(T d) {
+    once += d;
+    twice += once;
+    thrice += twice;
+  }
+  // Behind `count` zeros.
+  FZ_DEV Repeated after(uint64_t count) const { return {once, twice + (T)count * once, thrice + (T)count * twice + (T)(count * (count + 1) / 2) * once}; }
+  FZ_DEV Repeated operator+(const Repeated& o) const { return {once + o.once, twice + o.twice, thrice + o.thrice}; }
+  FZ_DEV Repeated up(uint32_t lanes) const { return {__shfl_up_sync(ALL, once, lanes), __shfl_up_sync(ALL, twice, lanes), __shfl_up_sync(ALL, thrice, lanes)}; }
+  FZ_DEV T of(uint32_t order) const { return order == 1 ? once : order == 2 ? twice : thrice; }
+};
+// Adds up the sums of sums of each block, behind whole chunks: a difference counts as often as integers follow.
+template <class W> FZ_DEV void add_repeated(const DecoderMemory& memory, const W* o, uint32_t n, uint64_t* words) {
+  typedef typename Wide<W>::Word T;
+  const uint32_t chunks = (n + CHUNK - 1) / CHUNK, each = (chunks + gridDim.x - 1) / gridDim.x;
+  const Share share(chunks);
+  T twice = 0, thrice = 0;
+#pragma unroll 2
+  for (uint32_t k = share.first; k < share.end; k++) {
+    const Each<W> own = Each<W>::load(o, k * CHUNK + threadIdx.x * EACH, n);
+    const uint64_t left = (uint64_t)(share.first + each - k) * CHUNK - threadIdx.x * EACH;
+    T times = (T)left, more = (T)(left * (left + 1) / 2);
+#pragma unroll
+    for (uint32_t j = 0; j < EACH; j++) {
+      twice += times * own.of[j];
+      thrice += more * own.of[j];
+      more -= times;
+      times -= 1;
+    }
+  }
+  twice = block_sum_to(twice, reinterpret_cast<T*>(words));
+  thrice = block_sum_to(thrice, reinterpret_cast<T*>(words));
+  if (threadIdx.x != blockDim.x - 1) return;
+  // The words of low bits are not needed any more.
+  memory.totals[0][blockIdx.x] = twice;
+  memory.totals[1][blockIdx.x] = thrice;
+}
+// Shared memory of a block for repeated sums: those of its warps, twice.
+struct RepeatedRoom {
+  uint64_t of[2][3][256 / 32];
+};
+// Repeated sums of all blocks before this one.
+template <class T> FZ_DEV Repeated<T> repeated_before(const DecoderMemory& memory, uint32_t n, uint64_t* words, RepeatedRoom& room) {
+  const uint32_t chunks = (n + CHUNK - 1) / CHUNK, each = (chunks + gridDim.x - 1) / gridDim.x;
+  Repeated<T> before = {};
+  for (uint32_t k = threadIdx.x; k < blockIdx.x; k += blockDim.x) {
+    const Repeated<T> of = {(T)memory.sums[OF_ARRAY][k], (T)memory.totals[0][k], (T)memory.totals[1][k]};
+    before = before + of.after((uint64_t)(blockIdx.x - 1 - k) * each * CHUNK);
+  }
+  T* all = reinterpret_cast<T*>(words);
+  before = {block_sum_to(before.once, all), block_sum_to(before.twice, all), block_sum_to(before.thrice, all)};
+  T* last = reinterpret_cast<T*>(room.of[1][0]);
+  if (threadIdx.x == blockDim.x - 1) {
+    last[0] = before.once;
+    last[1] = before.twice;
+    last[2] = before.thrice;
+  }
+  __syncthreads();
+  before = {last[0], last[1], last[2]};
+  __syncthreads();
+  return before;
+}
+// Sums of sums in place of the differences of the array; its elements, if `is_last`.
+template <class W> FZ_DEV void sum_repeated(const DecoderMemory& memory, W* o, uint32_t n, const Map<W>& map, const multilevel::Target<W>& target, bool is_last, uint64_t* words, RepeatedRoom& room) {
+  typedef typename Wide<W>::Word T;
+  constexpr uint32_t WARPS = 256 / 32, OF_WARP = 32 * EACH;
+  const uint32_t order = memory.state->head.order, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  const Share share((n + CHUNK - 1) / CHUNK);
+  const uint32_t end = min(n, share.end * CHUNK);
+  // The integers of the next chunk are on their way.
+  Each<W> ahead = Each<W>::load(o, share.first * CHUNK + threadIdx.x * EACH, end);
+  Repeated<T> before = repeated_before<T>(memory, n, words, room);
+#pragma unroll 1
+  for (uint32_t k = share.first; k < share.end; k++) {
+    const uint32_t at = k * CHUNK + threadIdx.x * EACH;
+    Each<W> own = ahead;
+    ahead = Each<W>::load(o, at + CHUNK, end);
+    Repeated<T> upto = {};
+#pragma unroll
+    for (uint32_t j = 0; j < EACH; j++) upto.add((T)own.of[j]);
+#pragma unroll
+    for (uint32_t d = 1; d < 32; d *= 2) {
+      const Repeated<T> other = upto.up(d);
+      if (lane >= d) upto = other.after(d * EACH) + upto;
+    }
+    T* const of = reinterpret_cast<T*>(room.of[(k - share.first) & 1][0]);
+    if (lane == 31) {
+      of[warp] = upto.once;
+      of[WARPS + warp] = upto.twice;
+      of[2 * WARPS + warp] = upto.thrice;
+    }
+    __syncthreads();
+    Repeated<T> s = {};
+#pragma unroll
+    for (uint32_t j = 0; j < WARPS; j++) {
+      if (j == warp) s = before;
+      before = before.after(OF_WARP) + Repeated<T>{of[j], of[WARPS + j], of[2 * WARPS + j]};
+    }
+    const Repeated<T> left = upto.up(1);
+    s = s.after(lane * EACH);
+    if (lane > 0) s = s + left;
+#pragma unroll
+    for (uint32_t j = 0; j < EACH; j++) {
+      s.add((T)own.of[j]);
+      own.of[j] = is_last ? map.element((W)s.of(order)) : (W)s.of(order);
+    }
+    if (is_last) put_each(target, own, at, end);
+    else own.store(o, at, end);
+  }
+}
+
+// The chunks of a block have a multiple of the integers of a thread. The first launch writes sums, or adds up sums of sums, which the
+// second one writes.
+template <class W> FZ_DEV void sum_x(const Args& a, uint64_t* words, RepeatedRoom& room) {
   typedef typename Wide<W>::Word T;
   const ExactParams& p = params<ExactParams>(a);
-  const uint32_t turn = a.tag >> 1 & 127;
+  const uint32_t turn = a.tag & 255;
   // Most arrays have few sums along x.
-  if (elements(p) == 0 || turn >= max(reinterpret_cast<const State*>(a.scratch)->head.order, 1u)) return;
+  if (elements(p) == 0 || (turn > 0 && reinterpret_cast<const State*>(a.scratch)->head.order < 2)) return;
   const DecoderMemory memory(a, p);
   if (!is_open(a, memory, p)) return;
-  const bool writes = a.tag & 1;
   __shared__ T total;
 #pragma unroll 1
   for (uint32_t number = 0; number < PARTS; number++) {
     const uint32_t n = memory.state->of[number].s.count, order = number == OF_TABLE ? 1 : memory.state->head.order;
-    if (turn >= order) continue;
+    if (order == 0 || (turn > 0 && order == 1)) continue;
     W* o = memory.of<W>(number);
     const Head& head = memory.state->head;
-    const bool is_last = number == OF_ARRAY && turn + 1 == order && writer(head) == BY_X;
+    const bool is_last = number == OF_ARRAY && writer(head) == BY_X;
     const Map<W> map = head.map<W>(p.kind);
     const multilevel::Target<W> target(output(a, 0), n);
-    const Share share((n + CHUNK - 1) / CHUNK);
-    const uint32_t first = share.first * CHUNK, end = min(n, share.end * CHUNK);
-    if (!writes) {
-      T sum = 0;
-#pragma unroll 2
-      for (uint32_t at = first + threadIdx.x * EACH; at < end; at += CHUNK) {
-        const Each<W> own = Each<W>::load(o, at, end);
-#pragma unroll
-        for (uint32_t k = 0; k < EACH; k++) sum += own.of[k];
-      }
-      sum = block_sum_to(sum, reinterpret_cast<T*>(words));
-      if (threadIdx.x == blockDim.x - 1) memory.sums[number][blockIdx.x] = sum;
+    if (order > 1) {
+      if (turn == 0) add_repeated(memory, o, n, words);
+      else sum_repeated(memory, o, n, map, target, is_last, words, room);
       continue;
     }
+    const Share share((n + CHUNK - 1) / CHUNK);
+    const uint32_t first = share.first * CHUNK, end = min(n, share.end * CHUNK);
     const bool with_lines = number == OF_ARRAY && axis_with_x(head, p);
     T before = 0;
     for (uint32_t k = threadIdx.x; k < blockIdx.x; k += blockDim.x) before += (T)memory.sums[number][k];
@@ -262,8 +369,9 @@ template <class W> FZ_DEV void sum_lines(const Args& a, RowRoom& room) {
 
 extern "C" __global__ void __launch_bounds__(256, 4) exact_sum_x(FZ_ARGS) {
   __shared__ uint64_t words[32];
+  __shared__ fz::exact::RepeatedRoom room;
   if (fz::cancelled(a)) return;
-  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::sum_x<decltype(w)>(a, words); });
+  fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::sum_x<decltype(w)>(a, words, room); });
 }
 extern "C" __global__ void __launch_bounds__(256, 4) exact_sum_lines(FZ_ARGS) {
   __shared__ fz::exact::RowRoom room;

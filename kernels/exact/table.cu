@@ -87,7 +87,7 @@ template <class W> struct Inserts {
 
 // A block searches consecutive elements, so that all blocks together begin in many parts of the array: values of neighbors repeat more
 // often. A warp counts its new values at once, since all warps count at one place. It does so before the next steps: if all slots are
-// full, all values are counted, and each warp ends.
+// full, all values are counted, and each warp ends. It looks at the count also where it searches no value, as in a background.
 template <class W> FZ_DEV void insert_all(const Args& a) {
   const ExactParams& p = params<ExactParams>(a);
   if (!is_searched(a, p)) return;
@@ -97,10 +97,10 @@ template <class W> FZ_DEV void insert_all(const Args& a) {
   const Integers<W> o = integers_of<W>(a, memory, p);
   const volatile uint32_t* const distinct = &memory.zeroed.distinct;
   const Share share((n + unit - 1) / unit);
+  uint32_t seen = *distinct;
 #pragma unroll 1
   for (uint32_t at = share.first; at < share.end; at++) {
     const uint32_t i = at * unit + EACH * threadIdx.x;
-    uint32_t seen = *distinct;
     const Each<W> own = Each<W>::load(o.at, i, n);
     W last = i > 0 && i < n ? o.at[i - 1] : (W)~own.of[0];
     Inserts<W> inserts;
@@ -117,7 +117,7 @@ template <class W> FZ_DEV void insert_all(const Args& a) {
         inserts.fresh |= (uint32_t)(__ldcg(&memory.zeroed.ones) == 0 && atomicExch(&memory.zeroed.ones, 1u) == 0) << k;
       }
     }
-    while (__any_sync(ALL, inserts.open | inserts.fresh)) {
+    do {
       if (__any_sync(ALL, seen > most)) return;
       seen = *distinct;
 #pragma unroll 1
@@ -125,22 +125,37 @@ template <class W> FZ_DEV void insert_all(const Args& a) {
       const uint32_t count = warp_sum_to((uint32_t)__popc(inserts.fresh));
       if (lane == 31 && count) atomicAdd(&memory.zeroed.distinct, count);
       inserts.fresh = 0;
-    }
+    } while (__any_sync(ALL, inserts.open));
   }
 }
 
-// Lists the values as numbers in the order of a table.
+// Lists the values as numbers in the order of a table. A warp finds the places of those in EACH slots of all lanes at once.
 template <class W> FZ_DEV void list_values(const Args& a) {
   const ExactParams& p = params<ExactParams>(a);
   const uint32_t values = values_of(a, p), count = slots_of(p);
   if (values == 0) return;
   const EncoderMemory memory(a, p);
   W* to = reinterpret_cast<W*>(memory.values[0]);
-  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i <= count; i += gridDim.x * blockDim.x) {
-    const bool there = i < count ? memory.slots[i] != EMPTY : memory.zeroed.ones != 0;
-    if (!there) continue;
-    const uint32_t at = atomicAdd(&memory.zeroed.listed, 1u);
-    if (at < values) to[at] = (W)Map<W>::key(i < count ? (W)memory.slots[i] : (W)EMPTY, p.kind);
+  const uint32_t lane = threadIdx.x & 31, warps = gridDim.x * (blockDim.x >> 5);
+#pragma unroll 1
+  for (uint32_t part = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; part <= count / (32 * EACH); part += warps) {
+    uint64_t own[EACH];
+    uint32_t there = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      const uint32_t i = (part * EACH + k) * 32 + lane;
+      own[k] = i < count ? memory.slots[i] : EMPTY;
+      there |= (uint32_t)(own[k] != EMPTY || (i == count && memory.zeroed.ones)) << k;
+    }
+    const uint32_t upto = warp_sum_to((uint32_t)__popc(there));
+    uint32_t at = lane == 31 && upto ? atomicAdd(&memory.zeroed.listed, upto) : 0;
+    at = __shfl_sync(ALL, at, 31) + upto - __popc(there);
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      if (!(there >> k & 1)) continue;
+      if (at < values) to[at] = (W)Map<W>::key((W)own[k], p.kind);
+      at++;
+    }
   }
 }
 
@@ -170,24 +185,30 @@ template <class W> FZ_DEV void sort_values(const Args& a, W* sorted) {
   for (uint32_t k = threadIdx.x; k < SORTED && first + k < values; k += blockDim.x) list[k] = sorted[k];
 }
 
-// Merges pairs of sorted parts: a value moves by the number of smaller ones in the other part.
+// Merges MERGED sorted parts at a time: the place of a value is the number of smaller ones in all of them, which are searched together.
+constexpr uint32_t MERGED = 8;
 template <class W> FZ_DEV void merge_values(const Args& a) {
   const ExactParams& p = params<ExactParams>(a);
-  const uint32_t values = values_of(a, p), turn = a.tag, length = SORTED << turn;
+  const uint32_t values = values_of(a, p), turn = a.tag, length = SORTED << 3 * turn;
   if (values == 0) return;
   const EncoderMemory memory(a, p);
   const W* from = reinterpret_cast<const W*>(memory.values[turn % 2]);
   W* to = reinterpret_cast<W*>(memory.values[1 - turn % 2]);
   for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < values; i += gridDim.x * blockDim.x) {
-    const uint32_t part = i / length, other = (part ^ 1) * length, end = min(values, other + length);
+    const uint32_t first = i / (MERGED * length) * (MERGED * length);
     const W own = from[i];
-    uint32_t low = min(other, end), high = end;
-    while (low < high) {
-      const uint32_t middle = (low + high) / 2;
-      if (from[middle] < own) low = middle + 1;
-      else high = middle;
-    }
-    to[part / 2 * 2 * length + (i - part * length) + (low - min(other, end))] = own;
+    uint32_t smaller[MERGED] = {};
+#pragma unroll 1
+    for (uint32_t step = length; step > 0; step /= 2)
+#pragma unroll
+      for (uint32_t k = 0; k < MERGED; k++) {
+        const uint32_t next = smaller[k] + step, at = first + k * length + next;
+        if (next <= length && at <= values && from[at - 1] < own) smaller[k] = next;
+      }
+    uint32_t place = first;
+#pragma unroll
+    for (uint32_t k = 0; k < MERGED; k++) place += smaller[k];
+    to[place] = own;
   }
 }
 
@@ -221,7 +242,30 @@ template <class W> FZ_DEV void rank_all(const Args& a) {
   const uint32_t n = (uint32_t)elements(p);
   const Integers<W> o = integers_of<W>(a, memory, p);
   W* ranks = reinterpret_cast<W*>(memory.ranks);
-  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) ranks[i] = (W)memory.rank_of[search.find(o[i])];
+#pragma unroll 1
+  for (uint32_t i = EACH * (blockIdx.x * blockDim.x + threadIdx.x); i < n; i += EACH * gridDim.x * blockDim.x) {
+    Each<W> own = Each<W>::load(o.at, i, n);
+    // Equal neighbors have the same slot. The first slots of the others are read before any is needed, and then all ranks.
+    uint32_t slot[EACH];
+    uint64_t there[EACH];
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      slot[k] = search.first(o.integer(own.of[k]));
+      there[k] = k == 0 || own.of[k] != own.of[k - 1] ? search.slots[slot[k]] : EMPTY;
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+      const uint64_t value = o.integer(own.of[k]);
+      if (k > 0 && own.of[k] == own.of[k - 1]) slot[k] = slot[k - 1];
+      else if (i + k < n && (there[k] != value || value == EMPTY)) slot[k] = search.find(value);
+    }
+    uint32_t rank[EACH];
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) rank[k] = i + k < n ? memory.rank_of[slot[k]] : 0;
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) own.of[k] = (W)rank[k];
+    own.store(ranks, i, n);
+  }
 }
 
 // The values in an order with the frequent ones in front, in the other list, and the new ranks.

@@ -52,17 +52,24 @@ template <class W> struct Map {
   static FZ_DEV uint64_t key(W x, uint32_t kind) { return kind == UNSIGNED ? (uint64_t)x : (uint64_t)x ^ 1ull << (BITS<W> - 1); }
 };
 
-// An array of integers, or of elements that a map without a factor makes integers.
+FZ_DEV bool is_power(uint64_t of_two) { return (of_two & (of_two - 1)) == 0; }
+// An array of integers, or of elements that a map makes integers. Only words of 8 bytes may have a factor, which is a power of 2: f64
+// that were f32 have one, and a shift is cheaper than to store integers.
 template <class W> struct Integers {
   const W* at;
   // The gap, the bits of magnitudes, and those that become their opposite if the highest bit is set.
   W gap, low, turned;
-  FZ_DEV explicit Integers(const uint8_t* of) : at(reinterpret_cast<const W*>(of)), gap(0), low((W)~W(0)), turned(0) {}
-  FZ_DEV Integers(const uint8_t* of, const Map<W>& map) : at(reinterpret_cast<const W*>(of)), gap(map.gap) {
+  uint32_t shift;
+  FZ_DEV explicit Integers(const uint8_t* of) : at(reinterpret_cast<const W*>(of)), gap(0), low((W)~W(0)), turned(0), shift(0) {}
+  FZ_DEV Integers(const uint8_t* of, const Map<W>& map) : at(reinterpret_cast<const W*>(of)), gap(map.gap), shift(length_of(map.factor) - 1) {
     low = map.kind == FLOAT ? LOW<W> : (W)~W(0);
     turned = map.kind == FLOAT ? (W)~W(0) : (W)0;
   }
-  FZ_DEV W integer(W x) const { return (W)((W)((W)((W)(x & low) - gap) & low) ^ (W)(sign_of(x) & turned)); }
+  FZ_DEV W integer(W x) const {
+    W m = (W)((W)((W)(x & low) - gap) & low);
+    if constexpr (sizeof(W) == 8) m >>= shift;
+    return (W)(m ^ (W)(sign_of(x) & turned));
+  }
   FZ_DEV W operator[](uint64_t i) const { return integer(at[i]); }
 };
 

@@ -13,10 +13,6 @@ const THREADS: u32 = 256;
 const RUN_THREADS: u32 = 32 * RUN_WARPS;
 /// Batches of a section start at a multiple of this number.
 const UNIT: u64 = 256;
-/// The function that codes batches, and its largest number of blocks: those that 132 multiprocessors execute at a time.
-fn code_batches(width: u64) -> (&'static str, u64) {
-    if width <= 4 { ("exact_code", 5 * 132) } else { ("exact_code_wide", 4 * 132) }
-}
 /// Steps of the shortest run.
 const SHORTEST: u64 = 8;
 /// Integers of a step.
@@ -113,7 +109,7 @@ fn table(mut made: DeviceLaunch, n: u64) -> DeviceLaunch {
     }
     let sorted = room.div_ceil(2048);
     // Behind an odd number of merges the values are in the second list, as the last launch expects.
-    let merges = sorted.next_power_of_two().trailing_zeros() | 1;
+    let merges = sorted.next_power_of_two().trailing_zeros().div_ceil(3) | 1;
     made = made
         .then("exact_clear_slots", wide(slots), THREADS)
         .then("exact_insert", wide(n), THREADS)
@@ -123,6 +119,18 @@ fn table(mut made: DeviceLaunch, n: u64) -> DeviceLaunch {
         made = made.then_tagged("exact_merge_values", wide(room), THREADS, turn);
     }
     made.then_tagged("exact_number_values", wide(room), THREADS, merges).then("exact_rank", wide(n), THREADS)
+}
+
+/// The launches that code batches. The second one codes arrays whose rows consist of whole batches, if they have differences along y.
+fn code(made: DeviceLaunch, p: &ExactParams, blocks: u64) -> DeviceLaunch {
+    // Blocks that 132 multiprocessors execute at a time.
+    let (single, rows, most) = if p.width <= 4 {
+        ("exact_code", "exact_code_rows", 5 * 132)
+    } else {
+        ("exact_code_wide", "exact_code_rows_wide", 4 * 132)
+    };
+    let (made, has_rows) = (made.then(single, blocks.min(most), THREADS), p.dims[0] % POINTS as u64 == 0);
+    if has_rows && p.dims[1] > 1 { made.then(rows, blocks.min(most), THREADS) } else { made }
 }
 
 /// The launches that move frequent values to the front of the table.
@@ -140,8 +148,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         return None;
     }
     let (n, width) = (elements(&p), u64::from(p.width));
-    let (blocks, batches) = (wide(n), n.div_ceil(POINTS as u64));
-    let (code, code_blocks) = code_batches(width);
+    let blocks = wide(n);
     let made = DeviceLaunch::one("exact_sample", 1, 1024)
         .then("exact_places", blocks, THREADS)
         .then("exact_integers", blocks, THREADS)
@@ -149,17 +156,17 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then_tagged("exact_decide", 1, 32, 0);
     let made =
         table(made, n).then_tagged("exact_choose", ORDERS + 2, 1024, 1).then_tagged("exact_decide", 1, 32, 1);
-    let made = order(made, n)
-        .then("exact_fills", blocks, THREADS)
-        .then("exact_fills_before", 1, 1024)
-        .then("exact_scale", PARTS, 1024)
-        .then(code, blocks.min(code_blocks), THREADS)
-        .then("exact_count_classes", batches.div_ceil(4096), THREADS)
+    let made = order(made, n).then("exact_fills", blocks, THREADS).then("exact_fills_before", 1, 1024).then(
+        "exact_scale",
+        PARTS,
+        1024,
+    );
+    let made = code(made, &p, blocks)
+        .then("exact_count_classes", blocks, THREADS)
         .then("exact_tables", 2 * PARTS, 512)
         .then("exact_runs", 1, 32)
         .then("exact_starts", PARTS * start_blocks(n), 1024)
         .then("exact_encode_runs", run_blocks(p.runs), RUN_THREADS)
-        .then("exact_count_words", blocks, THREADS)
         .then("exact_place", PARTS, 1024)
         .then_tagged("exact_stream", 1, 1024, blocks as u32)
         .then("exact_gather", blocks, THREADS)
@@ -195,8 +202,8 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then("exact_decode_codes", run_blocks(p.runs), RUN_THREADS)
         .then("exact_count_low", blocks, THREADS)
         .then("exact_unpack", blocks, THREADS);
-    // The launch before the first sums has added up the differences of its blocks.
-    for turn in 1..6 {
+    // The launch before the first sums has added up the differences of its blocks. Sums of sums require a second launch.
+    for turn in 0..2 {
         made = made.then_tagged("exact_sum_x", blocks, THREADS, turn);
     }
     for axis in (1..3).filter(|&axis| p.dims[axis] > 1) {
