@@ -2,6 +2,7 @@
 #include "multilevel/base.cuh"
 #include "multilevel/keep.cuh"
 #include "multilevel/source.cuh"
+#include "multilevel/stencil.cuh"
 
 namespace fz {
 namespace multilevel {
@@ -168,8 +169,9 @@ template <class T> FZ_DEV void code_base(const Args& a, BaseMemory<T>& own) {
 #define MULTILEVEL_BASE_ENCODE(NAME, VALUE)                                                            \
   extern "C" __global__ void __launch_bounds__(1024) multilevel_base_encode_##NAME(FZ_ARGS) {           \
     __shared__ fz::multilevel::BaseMemory<VALUE> own;                                                  \
-    if (fz::cancelled(a)) return;                                                                      \
-    fz::multilevel::code_base<VALUE>(a, own);                                                          \
+    if (!fz::multilevel::cancelled_late(a)) fz::multilevel::code_base<VALUE>(a, own);                  \
+    const fz::multilevel::EncoderMemory memory(a, fz::params<fz::multilevel::MultilevelParams>(a));                    \
+    fz::multilevel::ended_of(memory).add_block();                                                      \
   }
 MULTILEVEL_BASE_ENCODE(f32, float)
 MULTILEVEL_BASE_ENCODE(f64, double)

@@ -12,7 +12,7 @@ template <class T> FZ_DEV void sum_costs(const Args& a) {
   const EncoderMemory memory(a, p);
   const Plan& plan = *memory.plan;
   const uint32_t level = a.tag / 4;
-  if (!is_level(a, p, plan, level)) return;
+  if (!is_level(a, p, memory, level, true)) return;
   const MultilevelMetadata& m = *reinterpret_cast<const MultilevelMetadata*>(address(input(a, 1)));
   const Shape& shape = plan.shape;
   const Known<T> known(Buffers<T>(memory.pool, p), shape, level);
