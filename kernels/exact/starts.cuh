@@ -6,7 +6,7 @@
 namespace fz {
 namespace exact {
 // Batches of a block at a time.
-constexpr uint32_t WIDE = multilevel::START_THREADS * multilevel::START_BATCHES;
+constexpr uint32_t START_THREADS = 1024, WIDE = START_THREADS * multilevel::START_BATCHES;
 
 // The number of bytes other than 0.
 FZ_DEV uint32_t busy_bytes(uint32_t w) { return __popc((((w & 0x7f7f7f7fu) + 0x7f7f7f7fu) | w) & 0x80808080u); }

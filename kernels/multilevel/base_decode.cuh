@@ -5,11 +5,11 @@
 
 namespace fz {
 namespace multilevel {
-template <class T> struct BaseRoom {
+template <class T, uint32_t WARPS> struct BaseRoom {
   // The rings of warps that do not decode are not used.
   union {
     DecoderSet set;
-    RunRing idle[8];
+    RunRing idle[WARPS];
   };
   // Points of a pass contain their predictions until they are decoded.
   T grid[BASE_POINTS];
@@ -53,7 +53,7 @@ template <int STENCIL, class T> FZ_DEV Predicted<T> expect_in_base(const Predict
 }
 
 // All threads of a block must call the function. It returns false in the first warp if the run is corrupt.
-template <class T> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& memory, const MultilevelParams& p, BaseRoom<T>& room, RunRing& ring) {
+template <class T, uint32_t WARPS> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& memory, const MultilevelParams& p, BaseRoom<T, WARPS>& room, RunRing& ring) {
   const Plan& plan = *memory.plan;
   const Shape& shape = plan.shape;
   const MultilevelMetadata& m = metadata_of(a);

@@ -1,7 +1,9 @@
 // Stage multilevel, encoder: the plan, and the points of the base section.
+#include "multilevel/any_stencil.cuh"
 #include "multilevel/base.cuh"
 #include "multilevel/keep.cuh"
 #include "multilevel/source.cuh"
+#include "multilevel/stencil.cuh"
 
 namespace fz {
 namespace multilevel {
@@ -74,20 +76,19 @@ template <class T> FZ_DEV void code_many_roots(const MultilevelParams& p, const 
   if (busy && lane == 0) atomicAdd(&counts.busy, busy);
 }
 
-// Chooses the stencil of a level of the base section, by all points whose taps are in coarser levels. A group of threads has an axis and
-// a stencil.
+// Chooses the stencil of a level of the base section, by all points whose taps are in coarser levels. A group of threads has an axis.
 template <class T> FZ_DEV void choose_stencil(const Predictor<T>& of, const BaseGrid& grid, uint32_t level, BaseMemory<T>& own) {
   if (threadIdx.x < 4) own.sums[threadIdx.x] = 0;
   __syncthreads();
   uint32_t axes = 0;
   for (int d = 0; d < 3; d++) axes += grid.shape.has_pass(level, d);
-  const uint32_t threads = axes == 1 ? 256 : axes == 2 ? 128 : 64, group = threadIdx.x / threads, stencil = 2 * (group % 4) + 2;
+  const uint32_t threads = axes == 1 ? 1024 : axes == 2 ? 512 : 256, group = threadIdx.x / threads;
   int axis = 3;
   for (uint32_t d = 0, before = 0; d < 3; d++)
-    if (grid.shape.has_pass(level, (int)d) && before++ == group / 4) axis = (int)d;
+    if (grid.shape.has_pass(level, (int)d) && before++ == group) axis = (int)d;
   if (axis < 3) {
     const BasePass pass(grid, level, axis, true);
-    uint32_t sum = 0;
+    uint32_t sums[4] = {0, 0, 0, 0};
     for (uint32_t i = threadIdx.x % threads; i < pass.count(); i += threads) {
       uint32_t along;
       const uint32_t place = pass.place(grid, i, along);
@@ -95,10 +96,13 @@ template <class T> FZ_DEV void choose_stencil(const Predictor<T>& of, const Base
       if (!of.is_bounded(x)) continue;
       T t[8];
       pass.taps(own.grid, place, along, t);
-      sum += cost_of(x - of.predict_any(stencil, along + 1, pass.known - along - 1, t).p, of.rate);
+      add_costs(sums, of, x, along + 1, pass.known - along - 1, t);
     }
-    sum = __reduce_add_sync(ALL, sum);
-    if ((threadIdx.x & 31) == 0) atomicAdd(&own.sums[group % 4], sum);
+#pragma unroll
+    for (uint32_t k = 0; k < 4; k++) {
+      const uint32_t sum = __reduce_add_sync(ALL, sums[k]);
+      if ((threadIdx.x & 31) == 0 && sum) atomicAdd(&own.sums[k], sum);
+    }
   }
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -136,7 +140,8 @@ template <class T> FZ_DEV void code_base(const Args& a, BaseMemory<T>& own) {
 #pragma unroll 1
     for (uint32_t level = levels; level > ends; level--) {
       choose_stencil(coder.of, grid, level, own);
-      if (threadIdx.x == 0) plan.stencil[level] = (uint8_t)own.stencil;
+      const uint32_t stencil = own.stencil;
+      if (threadIdx.x == 0) plan.stencil[level] = (uint8_t)stencil;
 #pragma unroll 1
       for (int axis = 2; axis >= 0; axis--) {
         if (!shape.has_pass(level, axis)) continue;
@@ -147,7 +152,7 @@ template <class T> FZ_DEV void code_base(const Args& a, BaseMemory<T>& own) {
           const uint32_t place = pass.place(grid, i, along);
           T t[8], restored;
           pass.taps(own.grid, place, along, t);
-          const Predicted<T> guess = coder.of.predict_any(own.stencil, along + 1, pass.known - along - 1, t);
+          const Predicted<T> guess = predict_with(coder.of, stencil, along + 1, pass.known - along - 1, t);
           const uint32_t u = coder.code(own.grid[place], guess, t[3], restored);
           raw += own.counts.add(guess.context, keeper.put(i, guess.context, u), Num<T>::BITS);
           own.grid[place] = restored;
@@ -168,8 +173,9 @@ template <class T> FZ_DEV void code_base(const Args& a, BaseMemory<T>& own) {
 #define MULTILEVEL_BASE_ENCODE(NAME, VALUE)                                                            \
   extern "C" __global__ void __launch_bounds__(1024) multilevel_base_encode_##NAME(FZ_ARGS) {           \
     __shared__ fz::multilevel::BaseMemory<VALUE> own;                                                  \
-    if (fz::cancelled(a)) return;                                                                      \
-    fz::multilevel::code_base<VALUE>(a, own);                                                          \
+    if (!fz::multilevel::cancelled_late(a)) fz::multilevel::code_base<VALUE>(a, own);                  \
+    const fz::multilevel::EncoderMemory memory(a, fz::params<fz::multilevel::MultilevelParams>(a));                    \
+    fz::multilevel::ended_of(memory).add_block();                                                      \
   }
 MULTILEVEL_BASE_ENCODE(f32, float)
 MULTILEVEL_BASE_ENCODE(f64, double)

@@ -1,11 +1,11 @@
 // Stage multilevel, encoder: counts the symbols of masks or of classes.
-#include "multilevel/memory.cuh"
+#include "multilevel/count_masks.cuh"
 
 namespace fz {
 namespace multilevel {
 constexpr uint32_t UNIT_BATCHES = 256;
 
-FZ_DEV void count_masks(const Args& a, uint32_t* counts) {
+FZ_DEV void count_masks(const Args& a, uint32_t (&counts)[CONTEXTS * 16]) {
   const MultilevelParams& p = params<MultilevelParams>(a);
   const EncoderMemory memory(a, p);
   if (elements(p) == 0) return;
@@ -18,18 +18,9 @@ FZ_DEV void count_masks(const Args& a, uint32_t* counts) {
     const uint32_t number = section_of(plan, unit * UNIT_BATCHES);
     const Section& s = plan.of[number];
     const uint32_t next = min(end, number + 1 < plan.sections ? plan.of[number + 1].first_batch / UNIT_BATCHES : units);
-    const MaskLayout layout(s);
-    const uint8_t* masks = memory.masks + s.first_batch;
     counts[threadIdx.x] = 0;
     __syncthreads();
-    if (s.kind != BASE)
-      for (uint32_t b = unit * UNIT_BATCHES - s.first_batch + threadIdx.x; b < min(s.batches, next * UNIT_BATCHES - s.first_batch); b += UNIT_BATCHES) {
-        const uint32_t mask = masks[b];
-        uint32_t before = 0;
-        if (b % layout.per_lane != 0) before = masks[b - 1] >> (layout.classes ? 0 : 4);
-        atomicAdd(&counts[layout.context(before) * 16 + (mask & 15)], 1u);
-        if (!layout.classes) atomicAdd(&counts[layout.context(mask & 15) * 16 + (mask >> 4)], 1u);
-      }
+    add_masks(counts, s, memory.masks + s.first_batch, unit * UNIT_BATCHES - s.first_batch, min(s.batches, next * UNIT_BATCHES - s.first_batch));
     __syncthreads();
     if (counts[threadIdx.x]) atomicAdd(&memory.counts[number].masks[0][0] + threadIdx.x, counts[threadIdx.x]);
     __syncthreads();

@@ -161,27 +161,27 @@ template <class T> FZ_DEV void put_exact(const Args& a) {
 
 extern "C" __global__ void __launch_bounds__(256) multilevel_decode_differences(FZ_ARGS) {
   __shared__ fz::multilevel::RunRing rings[8];
-  if (fz::cancelled(a)) return;
+  if (fz::multilevel::skips_of(a).skips() || fz::cancelled(a)) return;
   fz::multilevel::decode_runs(a, rings);
 }
 extern "C" __global__ void __launch_bounds__(256) multilevel_sum_rows(FZ_ARGS) {
   __shared__ uint64_t words[32];
-  if (fz::cancelled(a)) return;
+  if (fz::multilevel::skips_of(a).skips() || fz::cancelled(a)) return;
   fz::multilevel::sum_rows(a, words);
 }
 extern "C" __global__ void __launch_bounds__(256) multilevel_sum_lines(FZ_ARGS) {
-  if (fz::cancelled(a)) return;
+  if (fz::multilevel::skips_of(a).skips() || fz::cancelled(a)) return;
   fz::multilevel::sum_lines(a);
 }
 
 // The grid behind `multilevel_put_exact` is that of a pass, which calls `cancelled_late` too.
 #define MULTILEVEL_RESTORE(NAME, VALUE)                                                       \
   extern "C" __global__ void __launch_bounds__(256) multilevel_restore_##NAME(FZ_ARGS) {      \
-    if (fz::cancelled(a)) return;                                                             \
+    if (fz::multilevel::skips_of(a).skips() || fz::cancelled(a)) return;                      \
     fz::multilevel::restore<VALUE>(a);                                                        \
   }                                                                                           \
   extern "C" __global__ void __launch_bounds__(256) multilevel_put_exact_##NAME(FZ_ARGS) {    \
-    if (fz::multilevel::cancelled_late(a)) return;                                            \
+    if (fz::multilevel::skips_of(a).skips() || fz::multilevel::cancelled_late(a)) return;     \
     fz::multilevel::put_exact<VALUE>(a);                                                      \
   }
 MULTILEVEL_RESTORE(f32, float)

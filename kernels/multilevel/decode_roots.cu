@@ -52,7 +52,7 @@ template <class T> FZ_DEV void decode_many_roots(const Args& a, RunRing* rings) 
 #define MULTILEVEL_DECODE_ROOTS(NAME, VALUE)                                                           \
   extern "C" __global__ void __launch_bounds__(256) multilevel_decode_roots_##NAME(FZ_ARGS) {          \
     __shared__ fz::multilevel::RunRing rings[8];                                                       \
-    if (fz::cancelled(a)) return;                                                                      \
+    if (fz::multilevel::skips_of(a).skips() || fz::cancelled(a)) return;                               \
     fz::multilevel::decode_many_roots<VALUE>(a, rings);                                                \
   }
 MULTILEVEL_DECODE_ROOTS(f32, float)

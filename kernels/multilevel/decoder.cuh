@@ -1,5 +1,6 @@
 // Stage multilevel, decoder: functions of all launches, and one step of a run.
 #pragma once
+#include "multilevel/ended.cuh"
 #include "multilevel/run_decoder.cuh"
 #include "multilevel/source.cuh"
 
@@ -16,18 +17,6 @@ FZ_DEV bool is_open(const Args& a, const DecoderMemory& memory, const Multilevel
   const uint32_t broken = *reinterpret_cast<const volatile uint32_t*>(a.zeroed);
   return elements(p) > 0 && (broken == 0 || broken > order_of(a)) && !memory.state->stored;
 }
-// As `fz::cancelled`, but the next grid starts only after the grids before this one have ended. If the grid before this one calls the
-// function too, this one may read the results of all other grids before the call.
-FZ_DEV bool cancelled_late(const Args& a) {
-#ifdef FZ_EMULATED
-  return cancelled(a);
-#else
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
-#endif
-  return cancelled(a, *reinterpret_cast<volatile unsigned long long*>(&status_of(a)->failed));
-#endif
-}
 // Before a call of `cancelled_late`: whether an earlier grid failed. Failures of the grid before this one may be missing.
 FZ_DEV bool cancelled_early(const Args& a) {
 #ifdef FZ_EMULATED
@@ -37,6 +26,9 @@ FZ_DEV bool cancelled_early(const Args& a) {
 #endif
 }
 FZ_DEV const MultilevelMetadata& metadata_of(const Args& a) { return *reinterpret_cast<const MultilevelMetadata*>(address(input(a, 1))); }
+// The grid that opens the sections of an array with few batches, and restores its base section.
+FZ_DEV Ended& ended_of(const Args& a) { return reinterpret_cast<Ended*>(a.zeroed)[1]; }
+FZ_DEV Skips skips_of(const Args& a) { return Skips(params<MultilevelParams>(a), metadata_of(a)); }
 FZ_DEV uint32_t stencil_at(const MultilevelMetadata& m, uint32_t level) {
   const uint32_t at = 2 * (level - 1);
   return 2 * (m.stencils[at / 8] >> at % 8 & 3) + 2;

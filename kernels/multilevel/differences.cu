@@ -3,6 +3,7 @@
 #include "multilevel/differences.cuh"
 #include "multilevel/keep.cuh"
 #include "multilevel/source.cuh"
+#include "multilevel/stencil.cuh"
 
 namespace fz {
 namespace multilevel {
@@ -149,7 +150,7 @@ template <class T> FZ_DEV void list_exact(const Args& a, uint32_t* words) {
 
 #define MULTILEVEL_DIFFERENCES(NAME, VALUE)                                                       \
   extern "C" __global__ void __launch_bounds__(256) multilevel_quotients_##NAME(FZ_ARGS) {        \
-    if (fz::cancelled(a)) return;                                                                 \
+    if (fz::multilevel::skips_of(a).skips() || fz::cancelled(a)) return;                          \
     fz::multilevel::find_quotients<VALUE>(a);                                                     \
   }                                                                                               \
   extern "C" __global__ void __launch_bounds__(256) multilevel_list_##NAME(FZ_ARGS) {             \
@@ -162,6 +163,6 @@ MULTILEVEL_DIFFERENCES(f64, double)
 
 extern "C" __global__ void __launch_bounds__(256) multilevel_differences(FZ_ARGS) {
   __shared__ fz::multilevel::BlockCounts counts;
-  if (fz::cancelled(a)) return;
+  if (fz::multilevel::skips_of(a).skips() || fz::cancelled(a)) return;
   fz::multilevel::code_differences(a, counts);
 }

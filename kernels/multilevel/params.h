@@ -67,6 +67,12 @@ constexpr static const uint32_t PASS_BYTES = 1024;
 /// The same for an encoder, whose threads require more registers.
 constexpr static const uint32_t ENCODER_PASS_BYTES = 512;
 
+/// Sections of an array with at most this number of batches have few mask runs, which one block decodes.
+constexpr static const uint32_t FEW_BATCHES = (1 << 14);
+
+/// Threads of a block that opens a section of an array with few batches, and decodes its masks.
+constexpr static const uint32_t FEW_THREADS = 512;
+
 /// Bytes of structures in the memory of a device.
 constexpr static const uint64_t PLAN_BYTES = (1 << 13);
 

@@ -55,18 +55,21 @@ template <class T, bool LINES> FZ_APART uint32_t restore_by_teams(const Args* a,
 }
 
 // Until it waits in `cancelled_late`, the grid reads only results of grids before `multilevel_put_exact`. They have ended, because that
-// function calls `cancelled_late` too.
+// function calls `cancelled_late` too, or because the passes of the first level wait for them.
 template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom<T>& of_block) {
   const Shared<PassRoom<T>> shared(of_block);
   PassRoom<T>& room = *shared;
   const MultilevelParams& p = params<MultilevelParams>(a);
   const DecoderMemory memory(a, p);
+  const uint32_t level = (a.tag & 255) / 4, axis = a.tag % 4;
+  const Skips skips = skips_of(a);
+  if (uniform(skips.skips(level))) return;
+  if (uniform(skips.waits(level))) ended_of(a).wait();
   // The grid before this one may fail meanwhile, so the threads of a block agree.
   const bool is_early = __syncthreads_and(!cancelled_early(a) && is_open(a, memory, p));
   const MultilevelMetadata& m = metadata_of(a);
   const Plan& plan = *memory.plan;
   const Shape& shape = plan.shape;
-  const uint32_t level = (a.tag & 255) / 4, axis = a.tag % 4;
   const bool known = is_early && uniform(m.differences == 0 && level <= plan.base_ends), has = known && uniform(shape.has_pass(level, axis));
   const uint32_t number = has ? plan.number[level][axis] : 0;
   const Coding& c = memory.state->of[number];

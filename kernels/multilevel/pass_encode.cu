@@ -59,7 +59,7 @@ template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoo
   const EncoderMemory memory(a, p);
   const Plan& plan = *memory.plan;
   const uint32_t level = a.tag / 4, axis = a.tag % 4;
-  if (!is_level(a, p, plan, level)) return;
+  if (!is_level(a, p, memory, level, false)) return;
   const MultilevelMetadata& m = *reinterpret_cast<const MultilevelMetadata*>(address(input(a, 1)));
   const Shape& shape = plan.shape;
   const bool has = shape.has_pass(level, axis);

@@ -17,6 +17,27 @@ static_assert(TABLES * sizeof(DecoderTable) <= LIVE_POINT, "a point has 16 bits"
 struct TeamStep {
   uint32_t from, to, first, lanes;
 };
+// `RunDecoder::refill_and_bits` in two parts. The constructor loads the words that a lane may require, and `bits` takes them.
+struct Refill {
+  uint32_t count, word, next, end;
+  bool need, again;
+  FZ_DEV Refill(const RunDecoder& run, uint32_t bits) : count(bits) {
+    need = run.x < (run.left > 0 ? 1u << 16 : 0u);
+    again = (need ? run.x : run.x >> 16) >> count == 0 && run.left > need;
+    const uint32_t who = __ballot_sync(ALL, need), then = __ballot_sync(ALL, again), middle = run.at + 2 * __popc(who);
+    word = run.word_at(run.at + 2 * __popc(who & run.lanes));
+    next = run.word_at(middle + 2 * __popc(then & run.lanes));
+    end = middle + 2 * __popc(then);
+  }
+  FZ_DEV uint32_t bits(RunDecoder& run) const {
+    const uint32_t x = need ? run.x << 16 | word : run.x, value = x & ((1u << count) - 1), rest = x >> count;
+    run.x = again ? rest << 16 | next : rest;
+    run.count_word(need);
+    run.count_word(again);
+    run.at = end;
+    return value;
+  }
+};
 // Groups of steps that a team works on. Group k of a run is at place k % 4, or k % 2.
 template <class T> struct TeamRoom {
   // Predictions, or exact values, and left neighbors.
@@ -103,16 +124,15 @@ template <class T, bool LINES> struct Team {
       run.more();
       Taken t = run.take(*table, unit, live);
       const uint32_t raw_field = t.entry & Taken::RAW;
-      uint32_t code = t.symbol;
-      if (!__any_sync(ALL, raw_field != 0 || t.behind)) {
-        run.refill();
+      // The words of the lanes are on their way before it is known whether all lanes require at most two.
+      const Refill refill(run, t.raw());
+      uint32_t code;
+      if (!__any_sync(ALL, raw_field == Taken::RAW || t.behind)) {
+        code = refill.bits(run);
         unit = run.look(*then);
-      } else if (!__any_sync(ALL, raw_field == Taken::RAW || t.behind)) {
-        const uint32_t raw = run.refill_and_bits(t.raw());
-        unit = run.look(*then);
-        code = values.codes[t.symbol] + raw;
+        code += values.codes[t.symbol];
       } else {
-        code = decode_rarely(run, *table, t, state, live, guesses[j * STEP]);
+        code = decode_rarely(run, *table, t, state, values, live, guesses[j * STEP]);
         unit = run.look(*then);
       }
       codes[j * STEP] = code;
@@ -121,10 +141,10 @@ template <class T, bool LINES> struct Team {
     }
   }
   // The code of a point if some lane is behind, has many raw bits, or a token that is no code.
-  FZ_DEV uint32_t decode_rarely(RunDecoder& run, const DecoderTable& table, Taken& t, const State& state, bool live, T& guess) const {
+  FZ_DEV uint32_t decode_rarely(RunDecoder& run, const DecoderTable& table, Taken& t, const State& state, const Values<T>& values, bool live, T& guess) const {
     if (__any_sync(ALL, t.behind)) run.search(table, t);
+    if (!__any_sync(ALL, t.raw() == LONG)) return values.codes[t.symbol] + run.refill_and_bits(t.raw());
     run.refill();
-    if (!__any_sync(ALL, t.raw() == LONG)) return decode_short(run, t.symbol, t.raw());
     const Decoded d = decode_long(run, state, live ? t.symbol : 0, Num<T>::BITS);
     if (!d.exact) return d.u;
     guess = Num<T>::value(d.bits);

@@ -43,7 +43,7 @@ struct Section {
 struct Shape {
   uint32_t n[3];
   uint32_t axes;
-  FZ_DEV Shape() {}
+  Shape() = default;
   FZ_DEV Shape(const MultilevelParams& p, uint32_t of) : axes(of) {
     for (int d = 0; d < 3; d++) n[d] = (uint32_t)p.dims[d];
   }

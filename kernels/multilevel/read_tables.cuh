@@ -137,12 +137,12 @@ struct ReadSet {
     for (uint32_t k = threadIdx.x >> 5; k < tables; k += blockDim.x >> 5) good = decide(k) && good;
     return good;
   }
-  // All threads of a block must call the function.
-  FZ_DEV void fill(DecoderSet& set) {
-    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  // All threads of a block must call the function. Warp `first` has the first table, so that warps may fill two sets at the same time.
+  FZ_DEV void fill(DecoderSet& set, uint32_t first = 0) {
+    const uint32_t lane = threadIdx.x & 31, warps = blockDim.x >> 5, warp = ((threadIdx.x >> 5) + warps - first) % warps;
     if (threadIdx.x < CONTEXTS) set.place[threadIdx.x] = (uint16_t)(sizeof(DecoderTable) * __popc(begins & ((1u << threadIdx.x) - 1)));
     if (threadIdx.x == 0) set.tables = tables;
-    for (uint32_t k = warp; k < tables; k += blockDim.x >> 5) {
+    for (uint32_t k = warp; k < tables; k += warps) {
       const Entries e = with_sums(of[k][lane], of[k][32 + lane]);
       for (uint32_t half = 0; half < 2; half++) {
         const uint32_t f = e.f[half], before = e.before[half], s = 32 * half + lane;

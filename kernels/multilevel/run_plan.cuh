@@ -6,9 +6,9 @@ namespace fz {
 namespace multilevel {
 FZ_DEV uint64_t bytes_of(uint64_t cost) { return (cost + 8 * BIT - 1) / (8 * BIT); }
 FZ_DEV uint64_t root_of(uint64_t n) {
-  uint64_t r = 0;
-  for (int k = 31; k >= 0; k--)
-    if ((r | 1ull << k) * (r | 1ull << k) <= n) r |= 1ull << k;
+  uint64_t r = (uint64_t)sqrt((double)n);
+  while (r * r > n) r--;
+  while ((r + 1) * (r + 1) <= n) r++;
   return r;
 }
 // The number of runs of all sections.

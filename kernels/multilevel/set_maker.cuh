@@ -103,17 +103,18 @@ struct SetMaker {
     __syncthreads();
     if (threadIdx.x == 0) {
       uint32_t sum = CONTEXTS - 1, begins = 0;
+      uint64_t all = 0;
       for (uint32_t g = 0; g < groups; g++) {
         const uint32_t own = lengths[g];
         lengths[g] = sum;
         sum += own;
         if (g > 0) begins |= 1u << (first[g] - 1);
+        all += cost[g];
       }
       atomicOr(&words[0], begins);
       set.bits = sum;
       set.tables = groups;
-      set.cost = 0;
-      for (uint32_t g = 0; g < groups; g++) set.cost += cost[g];
+      set.cost = all;
     }
     __syncthreads();
     if (mine) {

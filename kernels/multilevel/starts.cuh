@@ -5,7 +5,8 @@
 
 namespace fz {
 namespace multilevel {
-constexpr uint32_t START_THREADS = 1024, START_BATCHES = 16;
+// Consecutive batches of a thread.
+constexpr uint32_t START_BATCHES = 16;
 
 // The mask of the steps of a batch that are in runs.
 FZ_DEV uint32_t busy_of(const Section& s, uint32_t mask, uint32_t batch) {
@@ -58,19 +59,20 @@ struct StartMasks {
 FZ_DEV uint32_t find_starts(const Section& s, const Coding& c, const uint8_t* masks, uint32_t* starts, uint32_t limit, uint32_t* words, bool& bad) {
   // All steps exist in most sections.
   const bool whole = s.kind != DIFFERENCES && (s.in_lines() ? s.along : s.steps) % BATCH == 0 && s.batches % START_BATCHES == 0;
+  const uint32_t each = blockDim.x * START_BATCHES;
   uint32_t before = 0;
   StartMasks ahead(s, masks, 0);
 #pragma unroll 1
-  for (uint32_t from = 0; from < s.batches; from += START_THREADS * START_BATCHES) {
+  for (uint32_t from = 0; from < s.batches; from += each) {
     StartMasks own = ahead;
-    ahead = StartMasks(s, masks, from + START_THREADS * START_BATCHES);
+    ahead = StartMasks(s, masks, from + each);
     if (!whole) bad |= own.check(s);
     const uint32_t count = own.count(), upto = block_sum_to(count, words), sum = before + upto - count;
     // The runs whose first step is one of this thread. There may be several short ones.
     for (uint32_t run = (sum + c.per_run - 1) / c.per_run; run * c.per_run < sum + count; run++)
       if (run < limit) starts[run] = own.place(run * c.per_run - sum);
     __shared__ uint32_t total;
-    if (threadIdx.x == START_THREADS - 1) total = upto;
+    if (threadIdx.x == blockDim.x - 1) total = upto;
     __syncthreads();
     before += total;
     __syncthreads();

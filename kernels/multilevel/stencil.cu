@@ -1,5 +1,5 @@
 // Stage multilevel, encoder: the cost of a sample of the points of a level, for each stencil.
-#include "multilevel/quantize.cuh"
+#include "multilevel/any_stencil.cuh"
 #include "multilevel/source.cuh"
 #include "multilevel/stencil.cuh"
 #include "multilevel/walk.cuh"
@@ -12,7 +12,7 @@ template <class T> FZ_DEV void sum_costs(const Args& a) {
   const EncoderMemory memory(a, p);
   const Plan& plan = *memory.plan;
   const uint32_t level = a.tag / 4;
-  if (!is_level(a, p, plan, level)) return;
+  if (!is_level(a, p, memory, level, true)) return;
   const MultilevelMetadata& m = *reinterpret_cast<const MultilevelMetadata*>(address(input(a, 1)));
   const Shape& shape = plan.shape;
   const Known<T> known(Buffers<T>(memory.pool, p), shape, level);
@@ -46,8 +46,7 @@ template <class T> FZ_DEV void sum_costs(const Args& a) {
         const int tap = (int)at[axis] + j - 3;
         t[j] = tap >= 0 && tap < (int)all ? known.at[(int64_t)place + (int64_t)(j - 3) * apart] : T(0);
       }
-#pragma unroll
-      for (uint32_t k = 0; k < 4; k++) sums[k] += cost_of(x - of.predict_any(2 * k + 2, at[axis] + 1, all - at[axis] - 1, t).p, of.rate);
+      add_costs(sums, of, x, at[axis] + 1, all - at[axis] - 1, t);
     }
   }
 #pragma unroll

@@ -3,7 +3,8 @@
 use super::grid::{Levels, layout};
 use super::params::{
     BASE_POINTS, CHOICE_BYTES, COUNTS_BYTES, DECODER_SET_BYTES, ENCODER_PASS_BYTES, ENCODER_SET_BYTES,
-    MASK_RUN, MultilevelParams, PASS_BYTES, PLAN_BYTES, POOL_LESS, RUN_ROOM, RUN_WARPS, SAMPLE, STATE_BYTES,
+    FEW_BATCHES, FEW_THREADS, MASK_RUN, MultilevelParams, PASS_BYTES, PLAN_BYTES, POOL_LESS, RUN_ROOM,
+    RUN_WARPS, SAMPLE, STATE_BYTES,
 };
 use super::steps::Layout;
 use crate::ir::device::{DeviceLaunch, LaunchShape};
@@ -17,6 +18,8 @@ const WARPS: u64 = THREADS as u64 / 32;
 const BATCH_UNIT: usize = 256;
 /// Bytes of the sums of the costs of stencils.
 const STENCIL_BYTES: u64 = 32 * 32;
+/// Bytes of `Ended` in kernels/multilevel/ended.cuh.
+const ENDED_BYTES: u64 = 8;
 
 /// Sets of axes that may be interpolated.
 fn sets(dims: [usize; 3]) -> impl Iterator<Item = Levels> {
@@ -176,9 +179,16 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     // runs that leave warps of a block without one.
     let run_blocks = (runs.div_ceil(RUN_WARPS.into()) + 2 * sections).min(8 * BLOCKS);
     let run_threads = 32 * RUN_WARPS;
+    made = if p.batches <= FEW_BATCHES {
+        made.then("multilevel_tables_few", 3 * sections, 512)
+    } else {
+        made.then("multilevel_count_masks", u64::from(p.batches).div_ceil(1024), THREADS).then(
+            "multilevel_tables",
+            3 * sections,
+            512,
+        )
+    };
     made = made
-        .then("multilevel_count_masks", u64::from(p.batches).div_ceil(1024), THREADS)
-        .then("multilevel_tables", 3 * sections, 512)
         .then("multilevel_runs", 1, 128)
         .then("multilevel_starts", sections, 1024)
         .then(of_type(&p, functions!("encode_runs")), run_blocks, run_threads)
@@ -189,7 +199,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let pool = (bytes - bytes / POOL_LESS + u64::from(RUN_ROOM) * runs).max(known_bytes(&p)).max(4 * n);
     let scratch =
         common_bytes(&p) + up(3 * sections * ENCODER_SET_BYTES) + 2 * up(2 * n) + up(n / 512 + 4) + pool;
-    Some(made.with(sections * COUNTS_BYTES + STENCIL_BYTES, scratch))
+    Some(made.with(sections * COUNTS_BYTES + STENCIL_BYTES + ENDED_BYTES, scratch))
 }
 
 /// Numbers the launches in their tags, which also contain level and axis.
@@ -208,17 +218,26 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let (n, sections) = (elements(&p), u64::from(p.sections));
     let mask_runs = u64::from(p.batches).div_ceil(MASK_RUN.into()) + sections;
     let wide = n.div_ceil(2048).min(BLOCKS);
-    let mut made = DeviceLaunch::one("multilevel_open", sections, THREADS)
-        .then(of_type(&p, functions!("decode_masks")), 1 + mask_runs.div_ceil(WARPS).min(BLOCKS), THREADS)
-        .then("multilevel_decode_starts", sections, 1024)
+    let opened = if p.batches <= FEW_BATCHES {
+        DeviceLaunch::one(of_type(&p, functions!("open_few")), sections, FEW_THREADS)
+    } else {
+        DeviceLaunch::one("multilevel_open", sections, THREADS)
+            .then(of_type(&p, functions!("decode_masks")), 1 + mask_runs.div_ceil(WARPS).min(BLOCKS), THREADS)
+            .then("multilevel_decode_starts", sections, 1024)
+    };
+    let mut made = opened
         .then(of_type(&p, functions!("decode_roots")), root_blocks(&p), THREADS)
         .then("multilevel_decode_differences", wide, THREADS)
         .then_tagged("multilevel_sum_rows", wide, THREADS, 0)
-        .then_tagged("multilevel_sum_rows", wide, THREADS, 1)
-        .then_tagged("multilevel_sum_lines", wide, THREADS, 1)
-        .then_tagged("multilevel_sum_lines", wide, THREADS, 2)
-        .then(of_type(&p, functions!("restore")), wide, THREADS)
-        .then(of_type(&p, functions!("put_exact")), wide, THREADS);
+        .then_tagged("multilevel_sum_rows", wide, THREADS, 1);
+    for axis in (1..3u32).filter(|&axis| p.dims[axis as usize] > 1) {
+        made = made.then_tagged("multilevel_sum_lines", wide, THREADS, axis);
+    }
+    made = made.then(of_type(&p, functions!("restore")), wide, THREADS).then(
+        of_type(&p, functions!("put_exact")),
+        wide,
+        THREADS,
+    );
     for (level, axes) in passes(&p) {
         let (blocks, threads) = pass_launch(&p, level, DECODER_BLOCKS, PASS_BYTES);
         for axis in axes {
@@ -228,5 +247,5 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     }
     let made = ordered(made.then("multilevel_finish", wide, THREADS));
     let values = known_bytes(&p).max(up(4 * n) + up(n / 256 + 8));
-    Some(made.with(16, common_bytes(&p) + up(2 * sections * DECODER_SET_BYTES) + values))
+    Some(made.with(8 + ENDED_BYTES, common_bytes(&p) + up(2 * sections * DECODER_SET_BYTES) + values))
 }

@@ -44,6 +44,11 @@ pub const PASS_BYTES: u32 = 1024;
 /// The same for an encoder, whose threads require more registers.
 pub const ENCODER_PASS_BYTES: u32 = 512;
 
+/// Sections of an array with at most this number of batches have few mask runs, which one block decodes.
+pub const FEW_BATCHES: u32 = 1 << 14;
+/// Threads of a block that opens a section of an array with few batches, and decodes its masks.
+pub const FEW_THREADS: u32 = 512;
+
 /// Bytes of structures in the memory of a device.
 pub const PLAN_BYTES: u64 = 1 << 13;
 pub const STATE_BYTES: u64 = 1 << 14;
