@@ -1,5 +1,7 @@
 //! The codes of stage `lorenzo_quant`: differences of neighbors within tiles.
 
+use crate::stages::words::Word;
+
 /// The codes of an array of multiples.
 pub(super) struct Codes<'a> {
     q: &'a [i32],
@@ -67,24 +69,19 @@ impl<'a> Codes<'a> {
         };
         for i in 1..n {
             let before = flat(own[i - 1], y[i - 1], z[i - 1], both[i - 1]);
-            out[i] = zigzag(flat(own[i], y[i], z[i], both[i]).wrapping_sub(before));
+            out[i] = (flat(own[i], y[i], z[i], both[i]).wrapping_sub(before) as u32).zigzag();
         }
         if let (true, Some(first)) = (x > 0, out.first_mut()) {
             let at = at - 1;
             let q = |back: usize| self.q[at - back];
             let before = flat(q(0), q(y_back), q(z_back), q(y_back + z_back));
-            *first = zigzag(flat(own[0], y[0], z[0], both[0]).wrapping_sub(before));
+            *first = (flat(own[0], y[0], z[0], both[0]).wrapping_sub(before) as u32).zigzag();
         }
         // The first elements of tiles have no neighbor along x.
         for i in ((tile - x) % tile..n).step_by(tile) {
-            out[i] = zigzag(flat(own[i], y[i], z[i], both[i]));
+            out[i] = (flat(own[i], y[i], z[i], both[i]) as u32).zigzag();
         }
     }
-}
-
-#[inline(always)]
-fn zigzag(d: i32) -> u32 {
-    (d << 1 ^ d >> 31) as u32
 }
 
 #[cfg(test)]
@@ -105,7 +102,7 @@ mod tests {
                 sum = sum.wrapping_add(q[i - back].wrapping_mul(sign));
             }
         }
-        zigzag(sum)
+        (sum as u32).zigzag()
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod parameters;
 mod params;
 mod shape;
 pub(crate) mod wide;
-mod words;
+pub(crate) mod words;
 #[cfg(test)]
 pub(crate) use wide::portable;
 

@@ -40,7 +40,7 @@ pub(super) fn copy_tail(src: &[u8], dst: &mut [u8], width: usize) {
 }
 
 /// Unsigned words of two's complement, with the codes that turn small magnitudes into small numbers.
-pub(super) trait Word: Pod + Send + Sync {
+pub(crate) trait Word: Pod + Send + Sync {
     fn add(self, other: Self) -> Self;
     fn sub(self, other: Self) -> Self;
     /// 0, -1, 1, -2, … → 0, 1, 2, 3, …

@@ -1,6 +1,7 @@
 //! Tables of frequencies: they are computed from counts, united if that reduces the cost, written, and read.
 
 use super::bits::{BitReader, BitWriter};
+use super::code::zigzag;
 use super::log2::cost;
 use super::params::{CONTEXTS, FREQUENCY_BITS, TABLES};
 use crate::base::error::Fault;
@@ -136,7 +137,7 @@ impl Table {
         for i in (0..self.entries).filter(|&i| i != self.rest) {
             let k = self.number_of(i);
             let d = k as i32 - expected.of(i) as i32;
-            let v = if k == 0 { 0 } else { (d << 1 ^ d >> 31) as u32 + 1 };
+            let v = if k == 0 { 0 } else { zigzag(d) + 1 };
             bits.put((1 << (v / 4)) - 1, v / 4 + 1);
             bits.put(v % 4, 2);
             expected.learn(i, k);
