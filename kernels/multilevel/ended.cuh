@@ -31,8 +31,8 @@ struct Ended {
     __threadfence();
     *const_cast<volatile uint32_t*>(&all) = 1;
   }
-  // All threads of a block must call the function, which returns when all blocks of the grid have ended. They must have started, which is
-  // the case if the grid called `cancelled_late` and is before this one.
+  // Returns when all blocks of the grid have ended. All threads of a block must call it. The blocks must have started. They have, if the
+  // grid calls `cancelled_late` and is launched before this one.
   FZ_DEV void wait() const {
     if (threadIdx.x == 0) {
       while (*const_cast<const volatile uint32_t*>(&all) == 0) {}
@@ -42,8 +42,8 @@ struct Ended {
   }
 };
 
-// Whether an array of few batches is interpolated from a base section, and the number of levels in sections of passes. Launches may read
-// these before they wait for the grids before them.
+// By these numbers a launch decides whether it ends at once. `base`: the array has few batches, and a base section has its coarse levels.
+// `ends`: levels 1 to `ends` have sections of their own. A launch may read both before it waits for the grids before it.
 struct Skips {
   bool base;
   uint32_t ends;
