@@ -6,16 +6,22 @@ namespace multilevel {
 // Shared memory of a block, which has fewer warps for wide values.
 template <class T> struct PassRoom {
   static constexpr uint32_t WARPS = PASS_BYTES / 32 / sizeof(T), TEAMS = WARPS / TEAM;
-  RunRing rings[WARPS];
   DecoderSet set;
-  Values<T> values;
   // For each context the number of its table; from bit 3 on 1 if it is FILL2.
   uint8_t codes[CONTEXTS];
-  // For `meet`.
-  uint32_t flags[3];
+  // For teams.
+  uint32_t failed;
   union {
-    StagedTaps<T> taps[WARPS][2];
-    TeamRoom<T> teams[TEAMS];
+    struct {
+      RunRing rings[WARPS];
+      StagedTaps<T> taps[WARPS][2];
+      Values<T> values;
+    };
+    struct {
+      RunRing team_rings[TEAMS];
+      TeamRoom<T> teams[TEAMS];
+      QuickTable tables[TABLES + 1];
+    };
   };
 };
 
@@ -42,11 +48,14 @@ template <class T, bool LINES> FZ_APART uint32_t restore_by_teams(const Args* a,
   // The warps that decode have different schedulers. Blocks that are a quarter of the grid apart share a multiprocessor.
   const uint32_t teams = teams_of_block<T>(decoder.c), warps = PassRoom<T>::WARPS / teams, warp = uniform(threadIdx.x >> 5), team = warp / warps;
   const uint32_t role = (warp + 4 * blockIdx.x / gridDim.x + 2 * team) % warps, run = uniform(run_of_team(decoder.c, team, teams));
-  const Team<T, LINES> of(decoder, room.teams[team], room.flags, warps, role);
+  // The threads of the block meet before a run begins.
+  QuickTable::fill(room.tables, room.set);
+  for (uint32_t i = threadIdx.x; i < sizeof(room.teams) / 4; i += blockDim.x) reinterpret_cast<uint32_t*>(room.teams)[i] = 0;
+  const Team<T, LINES> of(decoder, room.teams, team, room.tables, room.failed, warps, role);
   const uint32_t stencil = uniform(stencil_at(metadata_of(*a), level));
   bool good = true;
   const bool goes = run >= uniform(decoder.c.runs) ? of.idle()
-                    : role == 0                    ? of.decode(run, room.rings[warp], good)
+                    : role == 0                    ? of.decode(run, room.team_rings[team], good)
                     : stencil == 8                 ? of.template work<8>(run, target)
                     : stencil == 6                 ? of.template work<6>(run, target)
                     : stencil == 4                 ? of.template work<4>(run, target)
@@ -84,10 +93,10 @@ template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom<T
   }
   copy_set(room.set, memory.set(number, 0));
   if (threadIdx.x < CONTEXTS) room.codes[threadIdx.x] = (uint8_t)(memory.set(number, 0).place[threadIdx.x] / sizeof(DecoderTable) | (threadIdx.x == FILL2 ? FILL_CODE : 0));
-  room.values.fill();
-  if (threadIdx.x == 0) room.flags[0] = 0;
-  __syncthreads();
   const bool few = uniform(c.runs) <= PassRoom<T>::TEAMS * gridDim.x;
+  if (!few) room.values.fill();
+  if (threadIdx.x == 0) room.failed = 0;
+  __syncthreads();
   const uint32_t result = few && run_of_team(c, 0, teams_of_block<T>(c)) < uniform(c.runs) ? restore_by_teams<T, LINES>(&a, shared, number, level) : 0;
   if (result & CORRUPT_RUN && (threadIdx.x & 31) == 0) corrupt(a);
   if (uniform(result & STOPPED)) return;

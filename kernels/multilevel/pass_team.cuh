@@ -7,43 +7,100 @@ namespace fz {
 namespace multilevel {
 // Warps of a team: all warps of a block, or these. Steps of a group, of which each warp that does not decode has at most two.
 constexpr uint32_t TEAM = 4, TEAM_STEPS = 6;
-// A code in place of which there is an exact value.
-constexpr uint32_t EXACT_CODE = ~0u;
-// Flags of a point behind the place of its table: there is a point, and its context is FILL2.
-constexpr uint32_t LIVE_POINT = 1 << 14, FILL_POINT = 1 << 15;
-static_assert(TABLES * sizeof(DecoderTable) <= LIVE_POINT, "a point has 16 bits");
+// Codes of a group: the low bits of the state when the raw bits begin, and from SYMBOL_SHIFT on the symbol; or LONG_CODE and a code; or
+// EXACT_CODE, in place of which there is an exact value.
+constexpr uint32_t SYMBOL_SHIFT = FREQUENCY_BITS + 4, LONG_CODE = 1u << 31, EXACT_CODE = ~0u;
+// Points contain the place of their quick table, which is the last one if a lane has no point, and whether their context is FILL2.
+constexpr uint32_t FILL_POINT = 1 << 15;
 
 // A step: places of its first known point and of its first point, the index of the first point along the axis, and the number of points.
 struct TeamStep {
   uint32_t from, to, first, lanes;
 };
-// `RunDecoder::refill_and_bits` in two parts. The constructor loads the words that a lane may require, and `bits` takes them.
-struct Refill {
-  uint32_t count, word, next, end;
+// A table for a warp whose latency counts: one load finds both symbols that a unit of 64 slots usually has.
+struct QuickTable {
+  static constexpr uint32_t UNIT = 64, UNITS = ONE_SLOT / UNIT;
+  // The `decoder_entry` of the symbol of the first slot. Of the next symbol the frequency - 1 and from bit 14 on its raw bits, and then both
+  // symbols, 6 bits each.
+  uint2 units[UNITS];
+  FZ_DEV static uint2 unit(const DecoderTable& table, uint32_t number) {
+    const uint32_t s = table.units[number * (UNIT / 32)] & 63, e = table.entries[s], end = (e >> SYMBOL_SHIFT) + e % ONE_SLOT + 1;
+    uint32_t next = s;
+    // Symbols that do not occur seem to begin one slot earlier.
+    while (end < (number + 1) * UNIT && next < SYMBOLS - 1 && table.entries[next] >> SYMBOL_SHIFT != end) next++;
+    return make_uint2(e, table.entries[next] % (1u << SYMBOL_SHIFT) | s << SYMBOL_SHIFT | next << (SYMBOL_SHIFT + 6));
+  }
+  // Fills the tables of a set, and one that does not change states. The threads of a block must call the function.
+  FZ_DEV static void fill(QuickTable* to, const DecoderSet& set) {
+    for (uint32_t i = threadIdx.x; i < set.tables * UNITS; i += blockDim.x) to[i / UNITS].units[i % UNITS] = unit(set.of[i / UNITS], i % UNITS);
+    for (uint32_t i = threadIdx.x; i < UNITS; i += blockDim.x) to[TABLES].units[i] = make_uint2(ONE_SLOT - 1, 0);
+  }
+};
+static_assert((TABLES + 1) * sizeof(QuickTable) <= FILL_POINT + sizeof(QuickTable) && sizeof(QuickTable) == 2048, "a point has 16 bits");
+
+// A step of a run by quick tables. The constructor takes symbols and loads the words that lanes may require; the run is that before the step
+// until `finish`.
+struct QuickStep {
+  uint32_t x, shift, symbols, word, next, end;
   bool need, again;
-  FZ_DEV Refill(const RunDecoder& run, uint32_t bits) : count(bits) {
-    need = run.x < (run.left > 0 ? 1u << 16 : 0u);
-    again = (need ? run.x : run.x >> 16) >> count == 0 && run.left > need;
-    const uint32_t who = __ballot_sync(ALL, need), then = __ballot_sync(ALL, again), middle = run.at + 2 * __popc(who);
+  // A lane is behind, has many raw bits or a token that is no code, or may lack a word.
+  bool is_rare;
+  FZ_DEV QuickStep(const RunDecoder& run, uint2 unit) {
+    const uint32_t high = run.x >> FREQUENCY_BITS, place = run.x % ONE_SLOT - (unit.x >> SYMBOL_SHIFT), last = unit.x % ONE_SLOT, behind = place + ~last, second = unit.y % ONE_SLOT;
+    const bool is_second = place > last;
+    x = (is_second ? second : last) * high + (high + (is_second ? behind : place));
+    shift = (is_second ? unit.y : unit.x) >> FREQUENCY_BITS & LONG;
+    symbols = is_second ? unit.y >> 6 : unit.y;
+    // As `RunDecoder::refill_and_bits`.
+    const uint32_t rest = x >> shift, limit = run.left > 0 ? 1u << 16 : 0;
+    need = x < limit;
+    const bool both = rest == 0, late = rest < limit;
+    again = (both & need) | (late & !need);
+    is_rare = (shift == LONG) | (is_second & (behind > second)) | (both & need & (run.left < 2));
+    const uint32_t who = __ballot_sync(ALL, need), then = (__ballot_sync(ALL, both) & who) | (__ballot_sync(ALL, late) & ~who), middle = run.at + 2 * __popc(who);
     word = run.word_at(run.at + 2 * __popc(who & run.lanes));
     next = run.word_at(middle + 2 * __popc(then & run.lanes));
     end = middle + 2 * __popc(then);
   }
-  FZ_DEV uint32_t bits(RunDecoder& run) const {
-    const uint32_t x = need ? run.x << 16 | word : run.x, value = x & ((1u << count) - 1), rest = x >> count;
+  // Returns symbol and raw bits.
+  FZ_DEV uint32_t finish(RunDecoder& run) const {
+    const uint32_t whole = need ? x << 16 | word : x, rest = whole >> shift;
     run.x = again ? rest << 16 | next : rest;
     run.count_word(need);
     run.count_word(again);
     run.at = end;
-    return value;
+    return (whole & 0xffff) | (symbols & 0xffff0000);
   }
 };
+// The run after a rare step, and its code or exact value.
+template <class T> struct RareStep {
+  RunDecoder run;
+  uint32_t code;
+  T value;
+};
+template <class T> FZ_APART RareStep<T> decode_apart(RunDecoder run, const DecoderSet& set, const State& state, uint32_t point) {
+  const bool live = point / sizeof(QuickTable) < TABLES;
+  const DecoderTable& table = set.of[point / sizeof(QuickTable) % TABLES];
+  Taken t = run.take(table, run.look(table), live);
+  if (__any_sync(ALL, t.behind)) run.search(table, t);
+  uint32_t code = EXACT_CODE;
+  T value = T(0);
+  if (__any_sync(ALL, t.raw() == LONG)) {
+    run.refill();
+    const Decoded d = decode_long(run, state, live ? t.symbol : 0, Num<T>::BITS);
+    if (d.exact) value = Num<T>::value(d.bits);
+    else code = LONG_CODE | d.u;
+  } else {
+    code = run.refill_and_bits(t.raw()) | t.symbol << SYMBOL_SHIFT;
+  }
+  return {run, code, value};
+}
 // Groups of steps that a team works on. Group k of a run is at place k % 4, or k % 2.
 template <class T> struct TeamRoom {
   // Predictions, or exact values, and left neighbors.
   T guesses[4][TEAM_STEPS * STEP], left[4][TEAM_STEPS * STEP];
   uint32_t codes[2][TEAM_STEPS * STEP];
-  uint16_t points[4][TEAM_STEPS * STEP];
+  uint16_t points[4 * TEAM_STEPS][STEP];
   TeamStep steps[4][TEAM_STEPS];
   // The number of steps of a group, which is 0 behind the last one.
   uint32_t counts[4];
@@ -57,100 +114,95 @@ FZ_DEV void barrier_anywhere() {
   asm volatile("barrier.sync 1, %0;" ::"r"(blockDim.x) : "memory");
 #endif
 }
-// Meeting k of the threads of a block. Returns whether one of them has another turn. The flags in use are zeroed one meeting before.
-FZ_DEV bool meet(uint32_t (&flags)[3], uint32_t k, bool pending) {
-  if (threadIdx.x == 0) flags[(k + 1) % 3] = 0;
-  if (pending && (threadIdx.x & 31) == 0) atomicOr(&flags[k % 3], 1u);
-  barrier_anywhere();
-  return flags[k % 3] != 0;
-}
-
 // A team that restores a run. In turn k, its warps plan group k, predict group k - 1, decode group k - 2, and restore group k - 3.
 template <class T, bool LINES> struct Team {
   const PassDecoder<T>& pass;
+  static constexpr uint32_t TEAMS = PASS_BYTES / 32 / sizeof(T) / TEAM;
+  const TeamRoom<T> (&rooms)[TEAMS];
   TeamRoom<T>& room;
-  uint32_t (&flags)[3];
+  const QuickTable* const tables;
+  // 1 if a grid failed.
+  uint32_t& failed;
   // The warps that predict and restore, and the number of this one among them.
   const uint32_t workers, worker;
-  FZ_DEV Team(const PassDecoder<T>& of_pass, TeamRoom<T>& of_room, uint32_t (&of_block)[3], uint32_t warps, uint32_t warp) : pass(of_pass), room(of_room), flags(of_block), workers(warps - 1), worker(warp - 1) {}
+  FZ_DEV Team(const PassDecoder<T>& of_pass, TeamRoom<T> (&of_block)[TEAMS], uint32_t number, const QuickTable* of_set, uint32_t& flag, uint32_t warps, uint32_t warp)
+      : pass(of_pass), rooms(of_block), room(of_block[number]), tables(of_set), failed(flag), workers(warps - 1), worker(warp - 1) {}
 
-  // Waits for the grid before this one. Returns true if a grid failed.
-  FZ_DEV bool stops() const { return meet(flags, 0, pass.stops()); }
-  // The turns of a warp. The following functions return false if a grid failed.
+  // Waits for the grid before this one. Returns true if a grid failed, which some threads may see first.
+  FZ_DEV bool stops() const {
+    if (pass.stops() && (threadIdx.x & 31) == 0) atomicOr(&failed, 1u);
+    barrier_anywhere();
+    return failed != 0;
+  }
+  // Whether a team has a group that it decodes in a turn. Its number of steps has been there for two turns.
+  FZ_DEV bool goes_on(uint32_t turn) const {
+    uint32_t any = turn < 2;
+#pragma unroll
+    for (uint32_t i = 0; i < TEAMS; i++) any |= rooms[i].counts[(turn - 2) % 4];
+    return any != 0;
+  }
+  // The turns of a warp, which all threads of the block have the same number of. The following functions return false if a grid failed.
   template <class Turn> FZ_DEV bool turns(Turn work_in) const {
     if (stops()) return false;
-    uint32_t turn = 0;
     bool more = true;
 #pragma unroll 1
-    while (more) {
+    for (uint32_t turn = 0; more; turn++) {
       work_in(turn);
-      more = meet(flags, turn + 1, turn < 2 || room.counts[(turn - 2) % 4] > 0);
-      turn++;
+      more = goes_on(turn);
+      barrier_anywhere();
     }
     return true;
   }
   // The turns of a warp of a team without a run.
   FZ_DEV bool idle() const {
-    if (stops()) return false;
-    for (uint32_t k = 1; meet(flags, k, false); k++) {}
-    return true;
+    return turns([](uint32_t) {});
   }
   // The turns of the warp that decodes. `good` becomes false if the run is corrupt.
   FZ_DEV bool decode(uint32_t number, RunRing& ring, bool& good) const {
     RunDecoder run(run_words(pass.a, pass.memory, pass.c, pass.c.mask_runs + number), ring);
     const State& state = *pass.memory.state;
     const Shared<const DecoderSet> set(pass.set);
-    const Shared<const Values<T>> values(pass.of_codes);
+    const Shared<const QuickTable> quick(*tables);
     const bool goes = turns([&](uint32_t turn) {
-      if (turn >= 2) decode_group(run, state, *set, *values, turn - 2);
+      if (turn >= 2) decode_group(run, state, *set, &*quick, turn - 2);
     });
     good = !goes || run.is_finished();
     return goes;
   }
-  FZ_DEV void decode_group(RunDecoder& run, const State& state, const DecoderSet& set, const Values<T>& values, uint32_t k) const {
+  FZ_DEV void decode_group(RunDecoder& run, const State& state, const DecoderSet& set, const QuickTable* quick, uint32_t k) const {
     const uint32_t lane = threadIdx.x & 31, count = uniform(room.counts[k % 4]);
     if (count == 0) return;
-    const uint16_t* points = room.points[k % 4] + lane;
     uint32_t* codes = room.codes[k % 2] + lane;
-    T* guesses = room.guesses[k % 4] + lane;
-    uint32_t point = points[0];
-    Shared<const DecoderTable> table(set.at(point % LIVE_POINT));
-    uint32_t unit = run.look(*table);
-#pragma unroll 1
-    for (uint32_t j = 0; j < count; j++) {
-      const uint32_t ahead = points[min(j + 1, count - 1) * STEP];
-      const Shared<const DecoderTable> then(set.at(ahead % LIVE_POINT));
-      const bool live = (point & LIVE_POINT) != 0;
+    // Points are loaded two steps ahead. Lanes load two points and keep one of them: numbers of 16 bits would be converted when they arrive, and be waited for.
+    const uint32_t* points = reinterpret_cast<const uint32_t*>(room.points[k % 4 * TEAM_STEPS]) + lane / 2;
+    const uint32_t half = lane % 2 * 16;
+    uint32_t own = point_in(points[0], half), ahead = points[STEP / 2];
+    uint2 unit = look(quick, run, own);
+#pragma unroll
+    for (uint32_t j = 0; j < TEAM_STEPS; j++) {
+      const uint32_t later = j + 2 < TEAM_STEPS ? points[(j + 2) * (STEP / 2)] : 0, then = point_in(ahead, half);
       run.more();
-      Taken t = run.take(*table, unit, live);
-      const uint32_t raw_field = t.entry & Taken::RAW;
-      // The words of the lanes are on their way before it is known whether all lanes require at most two.
-      const Refill refill(run, t.raw());
-      uint32_t code;
-      if (!__any_sync(ALL, raw_field == Taken::RAW || t.behind)) {
-        code = refill.bits(run);
-        unit = run.look(*then);
-        code += values.codes[t.symbol];
+      const QuickStep step(run, unit);
+      // The last step of a shorter group is taken as a rare one, so that others need no other branch.
+      if (__builtin_expect(__any_sync(ALL, step.is_rare | (j + 1 == count)), 0)) {
+        const RareStep<T> r = decode_apart<T>(run, set, state, own);
+        run = r.run;
+        codes[j * STEP] = r.code;
+        if (r.code == EXACT_CODE) room.guesses[k % 4][j * STEP + lane] = r.value;
+        if (j + 1 >= count) return;
       } else {
-        code = decode_rarely(run, *table, t, state, values, live, guesses[j * STEP]);
-        unit = run.look(*then);
+        codes[j * STEP] = step.finish(run);
       }
-      codes[j * STEP] = code;
-      point = ahead;
-      table = then;
+      if (j + 1 == TEAM_STEPS) return;
+      unit = look(quick, run, then);
+      own = then;
+      ahead = later;
     }
   }
-  // The code of a point if some lane is behind, has many raw bits, or a token that is no code.
-  FZ_DEV uint32_t decode_rarely(RunDecoder& run, const DecoderTable& table, Taken& t, const State& state, const Values<T>& values, bool live, T& guess) const {
-    if (__any_sync(ALL, t.behind)) run.search(table, t);
-    if (!__any_sync(ALL, t.raw() == LONG)) return values.codes[t.symbol] + run.refill_and_bits(t.raw());
-    run.refill();
-    const Decoded d = decode_long(run, state, live ? t.symbol : 0, Num<T>::BITS);
-    if (!d.exact) return d.u;
-    guess = Num<T>::value(d.bits);
-    return EXACT_CODE;
+  FZ_DEV static uint32_t point_in(uint32_t two, uint32_t shift) { return two >> shift & (FILL_POINT - 1); }
+  FZ_DEV static uint2 look(const QuickTable* quick, const RunDecoder& run, uint32_t point) {
+    return *reinterpret_cast<const uint2*>(reinterpret_cast<const uint8_t*>(quick) + (point | (run.x >> 3 & (sizeof(QuickTable) - 8))));
   }
-
   // The turns of a warp that predicts and restores. The last one plans groups too.
   template <int STENCIL> FZ_DEV bool work(uint32_t number, const RowTarget<T>& target) const {
     const Predictor<T> of = pass.of;
@@ -160,12 +212,12 @@ template <class T, bool LINES> struct Team {
     const Divider lines_of(uniform(LINES ? pass.s.per_line : pass.s.strips)), strips_of(uniform(LINES ? pass.s.strips : pass.s.points[1]));
     uint32_t batch = 0, mask = 0;
     return turns([&](uint32_t turn) {
-      if (worker == workers - 1) plan(walk, turn, batch, mask, lines_of, strips_of, target);
-      // Values are restored while the taps are on their way.
+      // Groups are planned, and values are restored, while the taps are on their way.
       T t[2][8];
 #pragma unroll
       for (uint32_t q = 0; q < 2; q++)
         if (turn >= 1) load<STENCIL>(turn - 1, worker + q * workers, t[q], at, known, apart);
+      if (worker == workers - 1) plan(walk, turn, batch, mask, lines_of, strips_of, target);
 #pragma unroll 1
       for (uint32_t j = worker; turn >= 3 && j < TEAM_STEPS; j += workers) restore(of, turn - 3, j, at, known, target);
 #pragma unroll
@@ -234,17 +286,18 @@ template <class T, bool LINES> struct Team {
     const Predicted<T> p = expect(of, g, t[3], t[4], i + 1 < known);
     room.guesses[k % 4][to] = p.p;
     if constexpr (!LINES) room.left[k % 4][to] = t[3];
-    room.points[k % 4][to] = (uint16_t)(pass.set.place[p.context] | (lane < step.lanes ? LIVE_POINT : 0) | (p.context == FILL2 ? FILL_POINT : 0));
+    room.points[k % 4 * TEAM_STEPS + j][lane] = (uint16_t)((lane < step.lanes ? pass.codes_of[p.context] & TABLE_CODE : TABLES) * sizeof(QuickTable) | (p.context == FILL2 ? FILL_POINT : 0));
   }
   // The prediction of a point whose context is FILL2 is its left neighbor.
   FZ_DEV void restore(const Predictor<T>& of, uint32_t k, uint32_t j, T* known_points, uint32_t known, const RowTarget<T>& target) const {
     if (j >= room.counts[k % 4]) return;
     const TeamStep step = room.steps[k % 4][j];
-    const uint32_t lane = threadIdx.x & 31, at = j * STEP + lane, u = room.codes[k % 2][at];
-    const bool fill = (room.points[k % 4][at] & FILL_POINT) != 0;
+    const uint32_t lane = threadIdx.x & 31, at = j * STEP + lane, code = room.codes[k % 2][at], t = code >> SYMBOL_SHIFT & 63;
+    const bool fill = (room.points[k % 4 * TEAM_STEPS + j][lane] & FILL_POINT) != 0;
     const T p = room.guesses[k % 4][at];
+    const uint32_t u = code & LONG_CODE ? code & ~LONG_CODE : code_of(t, code & ((1u << raw_bits(t, 0)) - 1));
     T value = Num<T>::fma(Num<T>::small_integer(unzigzag(u - fill)), of.step, fill ? of.finish(of.center) : p);
-    if (u == EXACT_CODE || (fill && u == 0)) value = p;
+    if (code == EXACT_CODE || (fill && u == 0)) value = p;
     if (lane >= step.lanes) return;
     if constexpr (LINES) {
       known_points[step.to + lane] = value;
