@@ -17,11 +17,12 @@ constexpr uint32_t FILL_POINT = 1 << 15;
 struct TeamStep {
   uint32_t from, to, first, lanes;
 };
+
 // A table for a warp whose latency counts: one load finds both symbols that a unit of 64 slots usually has.
 struct QuickTable {
   static constexpr uint32_t UNIT = 64, UNITS = ONE_SLOT / UNIT;
-  // The `decoder_entry` of the symbol of the first slot. Of the next symbol the frequency - 1 and from bit 14 on its raw bits, and then both
-  // symbols, 6 bits each.
+  // The `decoder_entry` of the symbol of the first slot. Then the frequency - 1 of the next symbol, from bit 14 on its raw bits, and from bit
+  // 18 on both symbols, 6 bits each.
   uint2 units[UNITS];
   FZ_DEV static uint2 unit(const DecoderTable& table, uint32_t number) {
     const uint32_t s = table.units[number * (UNIT / 32)] & 63, e = table.entries[s], end = (e >> SYMBOL_SHIFT) + e % ONE_SLOT + 1;
@@ -36,10 +37,11 @@ struct QuickTable {
     for (uint32_t i = threadIdx.x; i < UNITS; i += blockDim.x) to[TABLES].units[i] = make_uint2(ONE_SLOT - 1, 0);
   }
 };
-static_assert((TABLES + 1) * sizeof(QuickTable) <= FILL_POINT + sizeof(QuickTable) && sizeof(QuickTable) == 2048, "a point has 16 bits");
+static_assert(TABLES * sizeof(QuickTable) < FILL_POINT, "a point has 16 bits");
 
-// A step of a run by quick tables. The constructor takes symbols and loads the words that lanes may require; the run is that before the step
-// until `finish`.
+
+// A step of a run by quick tables. The constructor takes symbols and loads the words that lanes may require. The run does not change before
+// `finish`.
 struct QuickStep {
   uint32_t x, shift, symbols, word, next, end;
   bool need, again;
@@ -72,29 +74,7 @@ struct QuickStep {
     return (whole & 0xffff) | (symbols & 0xffff0000);
   }
 };
-// The run after a rare step, and its code or exact value.
-template <class T> struct RareStep {
-  RunDecoder run;
-  uint32_t code;
-  T value;
-};
-template <class T> FZ_APART RareStep<T> decode_apart(RunDecoder run, const DecoderSet& set, const State& state, uint32_t point) {
-  const bool live = point / sizeof(QuickTable) < TABLES;
-  const DecoderTable& table = set.of[point / sizeof(QuickTable) % TABLES];
-  Taken t = run.take(table, run.look(table), live);
-  if (__any_sync(ALL, t.behind)) run.search(table, t);
-  uint32_t code = EXACT_CODE;
-  T value = T(0);
-  if (__any_sync(ALL, t.raw() == LONG)) {
-    run.refill();
-    const Decoded d = decode_long(run, state, live ? t.symbol : 0, Num<T>::BITS);
-    if (d.exact) value = Num<T>::value(d.bits);
-    else code = LONG_CODE | d.u;
-  } else {
-    code = run.refill_and_bits(t.raw()) | t.symbol << SYMBOL_SHIFT;
-  }
-  return {run, code, value};
-}
+
 // Groups of steps that a team works on. Group k of a run is at place k % 4, or k % 2.
 template <class T> struct TeamRoom {
   // Predictions, or exact values, and left neighbors.
@@ -114,6 +94,7 @@ FZ_DEV void barrier_anywhere() {
   asm volatile("barrier.sync 1, %0;" ::"r"(blockDim.x) : "memory");
 #endif
 }
+
 // A team that restores a run. In turn k, its warps plan group k, predict group k - 1, decode group k - 2, and restore group k - 3.
 template <class T, bool LINES> struct Team {
   const PassDecoder<T>& pass;
@@ -173,31 +154,36 @@ template <class T, bool LINES> struct Team {
     const uint32_t lane = threadIdx.x & 31, count = uniform(room.counts[k % 4]);
     if (count == 0) return;
     uint32_t* codes = room.codes[k % 2] + lane;
-    // Points are loaded two steps ahead. Lanes load two points and keep one of them: numbers of 16 bits would be converted when they arrive, and be waited for.
+    // Points are loaded two steps ahead. Lanes load two points and keep one of them: a number of 16 bits would be converted, and waited for,
+    // at the next branch.
     const uint32_t* points = reinterpret_cast<const uint32_t*>(room.points[k % 4 * TEAM_STEPS]) + lane / 2;
     const uint32_t half = lane % 2 * 16;
     uint32_t own = point_in(points[0], half), ahead = points[STEP / 2];
     uint2 unit = look(quick, run, own);
-#pragma unroll
-    for (uint32_t j = 0; j < TEAM_STEPS; j++) {
-      const uint32_t later = j + 2 < TEAM_STEPS ? points[(j + 2) * (STEP / 2)] : 0, then = point_in(ahead, half);
+#pragma unroll 1
+    for (uint32_t j = 0; j < count; j++) {
+      const uint32_t later = points[min(j + 2, TEAM_STEPS - 1) * (STEP / 2)], then = point_in(ahead, half);
       run.more();
       const QuickStep step(run, unit);
-      // The last step of a shorter group is taken as a rare one, so that others need no other branch.
-      if (__builtin_expect(__any_sync(ALL, step.is_rare | (j + 1 == count)), 0)) {
-        const RareStep<T> r = decode_apart<T>(run, set, state, own);
-        run = r.run;
-        codes[j * STEP] = r.code;
-        if (r.code == EXACT_CODE) room.guesses[k % 4][j * STEP + lane] = r.value;
-        if (j + 1 >= count) return;
-      } else {
-        codes[j * STEP] = step.finish(run);
-      }
-      if (j + 1 == TEAM_STEPS) return;
+      if (__builtin_expect(__any_sync(ALL, step.is_rare), 0)) codes[j * STEP] = decode_rarely(run, set, state, own, room.guesses[k % 4][j * STEP + lane]);
+      else codes[j * STEP] = step.finish(run);
       unit = look(quick, run, then);
       own = then;
       ahead = later;
     }
+  }
+  // The code of a point if `QuickStep::is_rare` is true in some lane.
+  FZ_DEV static uint32_t decode_rarely(RunDecoder& run, const DecoderSet& set, const State& state, uint32_t point, T& guess) {
+    const bool live = point / sizeof(QuickTable) < TABLES;
+    const DecoderTable& table = set.of[point / sizeof(QuickTable) % TABLES];
+    Taken t = run.take(table, run.look(table), live);
+    if (__any_sync(ALL, t.behind)) run.search(table, t);
+    if (!__any_sync(ALL, t.raw() == LONG)) return run.refill_and_bits(t.raw()) | t.symbol << SYMBOL_SHIFT;
+    run.refill();
+    const Decoded d = decode_long(run, state, live ? t.symbol : 0, Num<T>::BITS);
+    if (!d.exact) return LONG_CODE | d.u;
+    guess = Num<T>::value(d.bits);
+    return EXACT_CODE;
   }
   FZ_DEV static uint32_t point_in(uint32_t two, uint32_t shift) { return two >> shift & (FILL_POINT - 1); }
   FZ_DEV static uint2 look(const QuickTable* quick, const RunDecoder& run, uint32_t point) {
