@@ -21,8 +21,8 @@ struct TeamStep {
 // A table for a warp whose latency counts: one load finds both symbols that a unit of 64 slots usually has.
 struct QuickTable {
   static constexpr uint32_t UNIT = 64, UNITS = ONE_SLOT / UNIT;
-  // The `decoder_entry` of the symbol of the first slot. Then the frequency - 1 of the next symbol, from bit 14 on its raw bits, and from bit
-  // 18 on both symbols, 6 bits each.
+  // The `decoder_entry` of the symbol of the first slot. Then the frequency - 1 of the next symbol, from bit 14 on its raw bits, and from
+  // bit 18 on both symbols, 6 bits each.
   uint2 units[UNITS];
   FZ_DEV static uint2 unit(const DecoderTable& table, uint32_t number) {
     const uint32_t s = table.units[number * (UNIT / 32)] & 63, e = table.entries[s], end = (e >> SYMBOL_SHIFT) + e % ONE_SLOT + 1;
@@ -154,8 +154,8 @@ template <class T, bool LINES> struct Team {
     const uint32_t lane = threadIdx.x & 31, count = uniform(room.counts[k % 4]);
     if (count == 0) return;
     uint32_t* codes = room.codes[k % 2] + lane;
-    // Points are loaded two steps ahead. Lanes load two points and keep one of them: a number of 16 bits would be converted, and waited for,
-    // at the next branch.
+    // Points are loaded two steps ahead. Lanes load two points and keep one of them: a number of 16 bits would be converted, and waited
+    // for, at the next branch.
     const uint32_t* points = reinterpret_cast<const uint32_t*>(room.points[k % 4 * TEAM_STEPS]) + lane / 2;
     const uint32_t half = lane % 2 * 16;
     uint32_t own = point_in(points[0], half), ahead = points[STEP / 2];
