@@ -14,6 +14,11 @@ pub(crate) trait Source {
     /// Fills `into` with the bytes from `at` on, all of which are below [`Source::bytes`].
     fn fill(&self, at: u64, into: &mut [u8]) -> Result<()>;
 
+    /// Fills several parts as [`Source::fill`] fills one. A device copies all of them before the call waits.
+    fn fill_parts(&self, parts: Vec<(u64, &mut [u8])>) -> Result<()> {
+        parts.into_iter().try_for_each(|(at, into)| self.fill(at, into))
+    }
+
     /// All of it where it is memory: that is read where it lies.
     fn memory(&self) -> Option<&[u8]> {
         None

@@ -85,26 +85,20 @@ impl Sample {
         let elements = array.elements();
         let piece = (elements / RANGE_SHARE / PIECES).clamp(LEAST_PIECE, MOST_PIECE);
         let (piece, pieces) = if elements <= piece * PIECES { (elements, 1) } else { (piece, PIECES) };
-        let mut bytes = buffer(piece * dtype.bytes())?;
+        let last = u128::from(elements - piece);
+        let first = |i: u64| (last * u128::from(i) / u128::from(pieces.max(2) - 1)) as u64 * dtype.bytes();
+        let (firsts, length) = ((0..pieces).map(first), piece * dtype.bytes());
         let mut range = self.range;
-        for i in 0..pieces {
-            let last = elements - piece;
-            let at = if pieces == 1 {
-                0
-            } else {
-                (u128::from(last) * u128::from(i) / u128::from(pieces - 1)) as u64
-            };
-            match src.memory() {
-                Some(all) => widen(
-                    dtype,
-                    &all[(at * dtype.bytes()) as usize..][..bytes.len()],
-                    self.threshold,
-                    &mut range,
-                ),
-                None => {
-                    src.fill(at * dtype.bytes(), &mut bytes)?;
-                    widen(dtype, &bytes, self.threshold, &mut range);
-                }
+        match src.memory() {
+            Some(all) => firsts.for_each(|at| {
+                widen(dtype, &all[at as usize..][..length as usize], self.threshold, &mut range);
+            }),
+            None => {
+                let mut bytes = buffer(pieces * length)?;
+                // A piece of an empty array has no bytes.
+                let parts = bytes.chunks_exact_mut(length.max(1) as usize);
+                src.fill_parts(firsts.zip(parts).collect())?;
+                widen(dtype, &bytes, self.threshold, &mut range);
             }
         }
         widen(dtype, &self.bytes, self.threshold, &mut range);
@@ -254,20 +248,18 @@ impl Blocks {
             return Ok(all);
         }
         let (row, pitch) = ((bx * self.width) as usize, (self.dims[0] * self.width) as usize);
-        // Whole rows of a plane of the block, of which a part is wanted: few copies from a device.
-        let mut rows = buffer(if src.memory().is_some() { 0 } else { pitch as u64 * by })?;
+        let (plane, memory) = (pitch * by as usize, src.memory());
+        // Whole rows of the planes of a block, of which a part is wanted: few copies from a device.
+        let mut rows = buffer(if memory.is_some() { 0 } else { plane as u64 * bz })?;
         let mut out = all.chunks_exact_mut(row);
         for i in 0..self.count {
             let [x, y, z] = self.first(i);
-            for k in z..z + bz {
-                let at = (k * self.dims[1] + y) * self.dims[0] * self.width;
-                let rows = match src.memory() {
-                    Some(memory) => &memory[at as usize..],
-                    None => {
-                        src.fill(at, &mut rows)?;
-                        &rows[..]
-                    }
-                };
+            let at = |k: u64| ((z + k) * self.dims[1] + y) * self.dims[0] * self.width;
+            if memory.is_none() {
+                src.fill_parts((0..bz).map(at).zip(rows.chunks_exact_mut(plane)).collect())?;
+            }
+            for k in 0..bz {
+                let rows = memory.map_or(&rows[k as usize * plane..][..plane], |all| &all[at(k) as usize..]);
                 for part in rows.chunks(pitch).take(by as usize) {
                     if let Some(out) = out.next() {
                         out.copy_from_slice(&part[(x * self.width) as usize..][..row]);

@@ -6,7 +6,7 @@ use crate::base::byte_source::Source;
 use crate::base::error::{Error, Result, Status};
 use crate::codec::buffer;
 use crate::format::{self, Header};
-use crate::gpu::{Context, Home, OwnStream, download, upload};
+use crate::gpu::{Context, Home, OwnStream, download, download_parts, upload};
 use std::borrow::Cow;
 
 /// Copies memory of any kind to the host and waits.
@@ -51,7 +51,12 @@ impl Source for OnDevice {
     }
 
     fn fill(&self, at: u64, into: &mut [u8]) -> Result<()> {
-        download(&self.1, into, self.0.address + at, OwnStream::new(&self.1)?.borrow())
+        self.fill_parts(vec![(at, into)])
+    }
+
+    fn fill_parts(&self, parts: Vec<(u64, &mut [u8])>) -> Result<()> {
+        let parts = parts.into_iter().map(|(at, into)| (self.0.address + at, into));
+        download_parts(&self.1, parts, OwnStream::new(&self.1)?.borrow())
     }
 }
 
