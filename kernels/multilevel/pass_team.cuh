@@ -25,11 +25,13 @@ struct QuickTable {
   // bit 18 on both symbols, 6 bits each.
   uint2 units[UNITS];
   FZ_DEV static uint2 unit(const DecoderTable& table, uint32_t number) {
-    const uint32_t s = table.units[number * (UNIT / 32)] & 63, e = table.entries[s], end = (e >> SYMBOL_SHIFT) + e % ONE_SLOT + 1;
-    uint32_t next = s;
-    // Symbols that do not occur seem to begin one slot earlier.
-    while (end < (number + 1) * UNIT && next < SYMBOLS - 1 && table.entries[next] >> SYMBOL_SHIFT != end) next++;
-    return make_uint2(e, table.entries[next] % (1u << SYMBOL_SHIFT) | s << SYMBOL_SHIFT | next << (SYMBOL_SHIFT + 6));
+    // The table has two units for it. Where symbols begin, they have the distance from the symbol before.
+    const uint32_t two = reinterpret_cast<const uint32_t*>(table.units)[number], s = two & 63, later = two >> 16 & 63;
+    const uint32_t next = two & 0xf800 ? s + (two >> 6 & 31) : later != s ? later : s + (two >> 22 & 31);
+    const uint32_t e = table.entries[s], n = table.entries[next], end = (e >> SYMBOL_SHIFT) + e % ONE_SLOT + 1;
+    // A unit without its next symbol, which is too far, seems to have symbols with many raw bits.
+    const uint32_t rare = end >= (number + 1) * UNIT || n >> SYMBOL_SHIFT == end ? 0 : LONG << FREQUENCY_BITS;
+    return make_uint2(e | rare, n % (1u << SYMBOL_SHIFT) | rare | s << SYMBOL_SHIFT | next << (SYMBOL_SHIFT + 6));
   }
   // Fills the tables of a set, and one that does not change states. The threads of a block must call the function.
   FZ_DEV static void fill(QuickTable* to, const DecoderSet& set) {
@@ -38,7 +40,6 @@ struct QuickTable {
   }
 };
 static_assert(TABLES * sizeof(QuickTable) < FILL_POINT, "a point has 16 bits");
-
 
 // A step of a run by quick tables. The constructor takes symbols and loads the words that lanes may require. The run does not change before
 // `finish`.
