@@ -1,8 +1,6 @@
 // Stage exact, encoder: the scales of sections, and the tokens of numbers, as src/stages/exact/encode.rs and batch.rs.
 #include "common/scan.cuh"
-#include "exact/encoder.cuh"
 #include "exact/pack.cuh"
-#include "multilevel/quantize.cuh"
 
 namespace fz {
 namespace exact {
