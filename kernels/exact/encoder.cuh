@@ -19,9 +19,7 @@ struct Frequent {
 // The choices for an array of integers: those of elements, and ranks in a table.
 struct Round {
   Candidate of[CANDIDATES];
-  uint64_t hole, cost;
-  // The sample has a value of holes; its values repeat.
-  uint32_t has_hole, repeats;
+  uint64_t hole;
 };
 // The encoder's numbers; its first member is the state that a decoder has too.
 struct EncoderState {
@@ -32,6 +30,8 @@ struct EncoderState {
   // Words of the stream. `overflows` counts runs that did not fit into their slots, and `stored` is 1 if the stream is the elements.
   uint64_t words[PARTS], at[PARTS];
   uint32_t overflows, stored;
+  // Values of the sample repeat.
+  uint32_t repeats;
   // The cost of ranks if those of frequent values are small, and the number of these.
   uint64_t frequent_cost;
   uint32_t frequent;
@@ -44,8 +44,8 @@ struct Zeroed {
   // The complement of the least place of the array, and the cost of the table.
   unsigned long long least, table_cost;
   // The number of elements that the factor does not divide; of distinct values, those of them that are in the list, and of slots with
-  // a value.
-  uint32_t odd, distinct, listed, ones;
+  // a value; and parts of the array that are searched.
+  uint32_t odd, distinct, listed, ones, parts, pad[3];
 };
 static_assert(sizeof(Zeroed) == ZEROED_BYTES, "as in Rust");
 
@@ -60,7 +60,11 @@ struct Kept {
 struct Sample {
   uint32_t count, stride;
   FZ_DEV explicit Sample(uint32_t n) : stride(max(n / SAMPLE, 1u) | 1) { count = min(SAMPLE, (n + stride - 1) / stride); }
+  // Another element behind number s, for the cost of an order that is made from the sample: the sample itself would flatter it.
+  FZ_DEV uint32_t between(uint32_t s, uint32_t n) const { return min(n - 1, s * stride + (count > 1 ? stride / 2 : 0)); }
 };
+// The most elements before an element that a hole's cost reads.
+constexpr uint32_t BACK = 32;
 
 // The new rank, by `count` frequent ranks; other values follow the frequent ones in their order.
 FZ_DEV uint32_t new_rank(const Frequent* frequent, uint32_t count, uint32_t rank) {
@@ -93,9 +97,10 @@ struct EncoderMemory : Memory {
   // The integers, the ranks, and the values of the table twice. One of each two is later used for numbers. The other one of integers and
   // ranks is later used for runs, with the memory between both.
   uint8_t *integers, *ranks, *between, *values[2];
-  // The search for distinct values, in the memory of the tokens.
+  // The search for distinct values, in the memory of the tokens; the frequent ranks in ascending order.
   uint64_t* slots;
   uint32_t* rank_of;
+  Frequent* frequent;
   // For each chunk 1 more than its last element that is no hole, later than that of all chunks before.
   uint32_t* fills;
   uint64_t pool_words;
@@ -117,11 +122,9 @@ struct EncoderMemory : Memory {
     values[0] = take<uint8_t>(p.width * whole_batches(room));
     values[1] = take<uint8_t>(p.width * whole_batches(room));
     fills = take<uint32_t>(4 * ((n + FILL_CHUNK - 1) / FILL_CHUNK));
+    frequent = take<Frequent>(SAMPLE / 2 * sizeof(Frequent));
     pool_words = (bytes + beside) / 2;
   }
-  // The frequent ranks in ascending order, and later the new rank of each one. Valid between `exact_rank` and `exact_code`.
-  FZ_DEV Frequent* frequent() const { return reinterpret_cast<Frequent*>(slots); }
-  FZ_DEV uint32_t* new_ranks() const { return rank_of; }
   // The slots of runs. Valid behind `exact_code`.
   FZ_DEV uint8_t* pool() const { return has_table() ? ranks : between; }
   FZ_DEV multilevel::EncoderSet& set(uint32_t part, uint32_t kind) const { return sets[2 * part + kind - 1]; }
