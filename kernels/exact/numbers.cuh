@@ -218,6 +218,22 @@ template <class W> struct Numbers {
       if (filled >> k & 1) from = own.of[k];
     }
   }
+  // True if no number of the batch has more than 32 bits.
+  FZ_DEV bool is_short() const {
+    T all = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) all |= (T)u[k];
+    return !__any_sync(ALL, (uint64_t)all >> 32 != 0);
+  }
+  // The same numbers as words of 32 bits.
+  FZ_DEV Numbers<uint32_t> shortened() const {
+    Numbers<uint32_t> own;
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) own.u[k] = (uint32_t)u[k];
+    own.live = live;
+    own.filled = filled;
+    return own;
+  }
   // True if the code of a number of this lane may be long.
   FZ_DEV bool may_be_long(uint32_t shift) const {
     T all = 0;

@@ -17,6 +17,8 @@ const UNIT: u64 = 256;
 const SHORTEST: u64 = 8;
 /// Blocks that search for values: three on each of 132 multiprocessors, as many as are executed at a time.
 const SEARCH_BLOCKS: u64 = 3 * 132;
+/// Blocks of launches that mostly have no work: more take longer to end.
+const FEW_BLOCKS: u64 = 2 * 132;
 /// Integers of a step.
 const STEP: u64 = 32;
 /// The sections of the table and of the array.
@@ -114,7 +116,7 @@ fn table(mut made: DeviceLaunch, n: u64) -> DeviceLaunch {
     let merges = sorted.next_power_of_two().trailing_zeros().div_ceil(3) | 1;
     made = made
         .then("exact_insert", wide(n).min(SEARCH_BLOCKS), THREADS)
-        .then("exact_list_values", wide(slots), THREADS)
+        .then("exact_list_values", wide(slots).min(FEW_BLOCKS), THREADS)
         .then("exact_sort_values", sorted, 1024);
     for turn in 0..merges {
         made = made.then_tagged("exact_merge_values", wide(room), THREADS, turn);
@@ -142,7 +144,11 @@ fn rank(made: DeviceLaunch, n: u64) -> DeviceLaunch {
     if room == 0 {
         return made;
     }
-    made.then("exact_order_values", wide(slots), THREADS).then("exact_rank", wide(n), THREADS)
+    made.then("exact_order_values", wide(slots).min(FEW_BLOCKS), THREADS).then(
+        "exact_rank",
+        wide(n).min(4 * 132),
+        THREADS,
+    )
 }
 
 pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
@@ -169,7 +175,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then("exact_place", PARTS, 1024)
         .then_tagged("exact_stream", 1, 1024, blocks as u32)
         .then("exact_gather", blocks, THREADS)
-        .then("exact_encode_again", run_blocks(p.runs).min(BLOCKS.into()), RUN_THREADS)
+        .then("exact_encode_again", run_blocks(p.runs).min(FEW_BLOCKS), RUN_THREADS)
         .then("exact_put_low", blocks, THREADS);
     let (room, slots) = table_room(n);
     let (all, values) = (whole_batches(n), whole_batches(room));
