@@ -1,28 +1,17 @@
 // Stage exact, encoder: the costs of choices for the sample, and the choice, by the rules of src/stages/exact/choose.rs. A block computes
-// those of an order; the last one those with holes. The first round is for elements, the second one for ranks in a table, for
+// those of an order, or of an order with holes. The first round is for elements, the second one for ranks in a table, for
 // which one more block compares an order with the frequent values in front, by the rules of src/stages/exact/frequent.rs.
 #include "common/scan.cuh"
-#include "exact/encoder.cuh"
+#include "exact/early.cuh"
+#include "exact/numbers.cuh"
+#include "exact/sort_sample.cuh"
 
 namespace fz {
 namespace exact {
-constexpr uint32_t THREADS = 1024, OWN = SAMPLE / THREADS, BACK = 32;
 
-struct ChooseRoom {
-  uint64_t sorted[SAMPLE];
-  uint64_t words[32], result;
+struct ChooseRoom : SampleRoom {
   uint32_t counts[256], digit, below;
 };
-
-// A sum over all threads.
-FZ_DEV uint64_t total(uint64_t v, ChooseRoom& room) {
-  v = block_sum_to(v, room.words);
-  if (threadIdx.x == THREADS - 1) room.result = v;
-  __syncthreads();
-  v = room.result;
-  __syncthreads();
-  return v;
-}
 FZ_DEV uint64_t log2_of(uint64_t n) { return length_of(n) - 1; }
 // Bits of a mark of some of all elements.
 FZ_DEV uint64_t mark(uint64_t all, uint64_t some) {
@@ -80,11 +69,8 @@ template <class W> FZ_DEV void find_forms(const Own<W>& own, uint32_t count, For
 #pragma unroll
   for (uint32_t k = 0; k < OWN; k++)
     if (own.has >> k & 1) least = own.key(k) < least ? own.key(k) : least;
-  const uint64_t median = select(own, count / 2, room), most = block_scan_to<Most>(~least, room.words);
-  if (threadIdx.x == THREADS - 1) room.result = ~most;
-  __syncthreads();
-  least = room.result;
-  __syncthreads();
+  const uint64_t median = select(own, count / 2, room);
+  least = ~largest(~least, room);
   forms[1] = {(W)Map<W>::key((W)median, SIGNED), false};
   forms[2] = {(W)Map<W>::key((W)least, SIGNED), true};
 }
@@ -127,195 +113,102 @@ template <class W> FZ_DEV void choose_order(const Args& a, const EncoderMemory& 
   }
 }
 
-// The steps of a bitonic sort of parts of `size` numbers in which the numbers of a warp change places. A thread has consecutive ones.
-FZ_DEV void sort_near(uint64_t (&v)[OWN], uint32_t size) {
-  const uint32_t first = threadIdx.x * OWN;
-#pragma unroll 1
-  for (uint32_t apart = min(size / 2, 16 * OWN); apart >= OWN; apart /= 2) {
-    const bool takes_less = ((first & apart) == 0) == ((first & size) == 0);
-#pragma unroll
-    for (uint32_t k = 0; k < OWN; k++) {
-      const uint64_t other = __shfl_xor_sync(ALL, v[k], apart / OWN);
-      v[k] = (v[k] < other) == takes_less ? v[k] : other;
-    }
-  }
-#pragma unroll
-  for (uint32_t apart = OWN / 2; apart > 0; apart /= 2) {
-    if (apart > size / 2) continue;
-#pragma unroll
-    for (uint32_t k = 0; k < OWN; k++) {
-      if (k & apart) continue;
-      const uint64_t x = v[k], y = v[k + apart];
-      const bool moves = (x > y) == (((first + k) & size) == 0);
-      v[k] = moves ? y : x;
-      v[k + apart] = moves ? x : y;
-    }
-  }
-}
-// Sorts the sample. Numbers behind it are the largest ones.
-FZ_DEV void sort_sample(uint64_t* sorted) {
-  uint64_t v[OWN];
-  constexpr uint32_t NEAR = 32 * OWN;
-  auto load = [&] {
-#pragma unroll
-    for (uint32_t k = 0; k < OWN; k++) v[k] = sorted[threadIdx.x * OWN + k];
-  };
-  auto store = [&] {
-#pragma unroll
-    for (uint32_t k = 0; k < OWN; k++) sorted[threadIdx.x * OWN + k] = v[k];
-    __syncthreads();
-  };
-  __syncthreads();
-  load();
-#pragma unroll 1
-  for (uint32_t size = 2; size <= NEAR; size *= 2) sort_near(v, size);
-  store();
-#pragma unroll 1
-  for (uint32_t size = 2 * NEAR; size <= SAMPLE; size *= 2) {
-#pragma unroll 1
-    for (uint32_t apart = size / 2; apart >= NEAR; apart /= 2) {
-      for (uint32_t k = threadIdx.x; k < SAMPLE / 2; k += THREADS) {
-        const uint32_t i = 2 * k - k % apart, j = i + apart;
-        const uint64_t x = sorted[i], y = sorted[j];
-        if ((x > y) == ((i & size) == 0)) {
-          sorted[i] = y;
-          sorted[j] = x;
-        }
-      }
-      __syncthreads();
-    }
-    load();
-    sort_near(v, size);
-    store();
-  }
-}
-// The number of equals from the first one on.
-FZ_DEV uint32_t equals(const uint64_t* sorted, uint32_t first, uint32_t count) {
-  uint32_t low = first, high = count;
-  while (high - low > 1) {
-    const uint32_t middle = (low + high) / 2;
-    if (sorted[middle] == sorted[first]) low = middle;
-    else high = middle;
-  }
-  return high - first;
-}
-// Finds whether values repeat, and the most frequent one, the first of equals.
-FZ_DEV void find_frequent(Round& round, uint32_t count, ChooseRoom& room) {
-  const uint64_t* sorted = room.sorted;
-  uint64_t repeated = 0, best = 0;
-  for (uint32_t i = threadIdx.x; i < count; i += THREADS) {
-    if (i > 0 && sorted[i] == sorted[i - 1]) {
-      repeated++;
-      continue;
-    }
-    const uint64_t own = (uint64_t)equals(sorted, i, count) << 32 | (SAMPLE - 1 - i);
-    best = own > best ? own : best;
-  }
-  repeated = total(repeated, room);
-  best = block_scan_to<Most>(best, room.words);
-  if (threadIdx.x == THREADS - 1) room.result = best;
-  __syncthreads();
-  best = room.result;
-  __syncthreads();
-  if (threadIdx.x != 0) return;
-  // Also without the most frequent value.
-  round.repeats = 64 * repeated >= count && 256 * (repeated + 1 - (best >> 32)) >= count - (best >> 32);
-  round.has_hole = 16 * (best >> 32) >= count;
-  round.hole = sorted[SAMPLE - 1 - (uint32_t)best];
-}
-
-template <class W> FZ_DEV void choose_holes(const Args& a, const EncoderMemory& memory, const ExactParams& p, const Integers<W>& o, ChooseRoom& room) {
+// The costs with holes. `x`: the order.
+template <class W> FZ_DEV void choose_holes(const Args& a, const EncoderMemory& memory, const ExactParams& p, const Integers<W>& o, uint32_t x, ChooseRoom& room) {
+  typedef typename Wide<W>::Word Key;
   Round& round = memory.all.rounds[a.tag & 1];
-  const uint32_t n = (uint32_t)elements(p);
+  const uint32_t n = (uint32_t)elements(p), first = FORMS * (ORDERS + x);
   const Sample sample(n);
-  for (uint32_t k = threadIdx.x; k < SAMPLE; k += THREADS) room.sorted[k] = k < sample.count ? (uint64_t)o[k * sample.stride] : NEVER;
-  sort_sample(room.sorted);
-  find_frequent(round, sample.count, room);
-  __syncthreads();
-  const W hole = (W)round.hole;
-  if (!round.has_hole) {
-    for (uint32_t f = 0; f < HOLE_ORDERS * FORMS; f++) put_candidate(round, FORMS * ORDERS + f, NEVER, 0, n, 1);
+  Key* sorted = room.sorted<Key>();
+  for (uint32_t k = threadIdx.x; k < SAMPLE; k += THREADS) sorted[k] = k < sample.count ? (Key)o[k * sample.stride] : (Key)NEVER;
+  sort_sample(sorted);
+  const MostFrequent<Key> most(sorted, sample.count, room);
+  const W hole = (W)most.value;
+  if (threadIdx.x == 0 && x == 0) round.hole = hole;
+  if (16 * most.count < sample.count) {
+    for (uint32_t f = 0; f < FORMS; f++) put_candidate(round, first + f, NEVER, 0, n, 1);
     return;
   }
+  Own<W> own;
+  own.has = 0;
+  uint64_t changes = 0;
 #pragma unroll 1
-  for (uint32_t x = 0; x < HOLE_ORDERS; x++) {
-    Own<W> own;
-    own.has = 0;
-    uint64_t changes = 0;
-#pragma unroll 1
-    for (uint32_t k = 0; k < OWN; k++) {
-      const uint32_t s = threadIdx.x + k * THREADS, i = s * sample.stride;
-      own.d[k] = 0;
-      if (s >= sample.count) continue;
-      changes += i > 0 && (o[i - 1] == hole) != (o[i] == hole);
-      if (o[i] == hole) continue;
-      own.has |= 1u << k;
-      W last = 0;
-      if (x > 0) {
-        uint32_t back = 1;
-        while (back <= BACK && back <= i && o[i - back] == hole) back++;
-        if (back <= BACK && back <= i) last = o[i - back];
-      }
-      own.d[k] = (W)(o[i] - last);
+  for (uint32_t k = 0; k < OWN; k++) {
+    const uint32_t s = threadIdx.x + k * THREADS, i = s * sample.stride;
+    own.d[k] = 0;
+    if (s >= sample.count) continue;
+    changes += i > 0 && (o[i - 1] == hole) != (o[i] == hole);
+    if (o[i] == hole) continue;
+    own.has |= 1u << k;
+    W last = 0;
+    if (x > 0) {
+      uint32_t back = 1;
+      while (back <= BACK && back <= i && o[i - back] == hole) back++;
+      if (back <= BACK && back <= i) last = o[i - back];
     }
-    changes = total(changes, room);
-    const uint64_t count = total(__popc(own.has), room);
-    Form<W> forms[FORMS];
-    find_forms(own, (uint32_t)count, forms, room);
+    own.d[k] = (W)(o[i] - last);
+  }
+  changes = total(changes, room);
+  const uint64_t count = total(__popc(own.has), room);
+  Form<W> forms[FORMS];
+  find_forms(own, (uint32_t)count, forms, room);
 #pragma unroll 1
-    for (uint32_t f = 0; f < FORMS; f++) {
-      uint64_t bits = 0;
+  for (uint32_t f = 0; f < FORMS; f++) {
+    uint64_t bits = 0;
 #pragma unroll
-      for (uint32_t k = 0; k < OWN; k++)
-        if (own.has >> k & 1) bits += quarters(forms[f].number(own.d[k])) + 4;
-      bits = total(bits, room);
-      put_candidate(round, FORMS * (ORDERS + x) + f, bits + 4 * changes * mark(sample.count, changes), forms[f].center, n, sample.count);
-    }
+    for (uint32_t k = 0; k < OWN; k++)
+      if (own.has >> k & 1) bits += quarters(forms[f].number(own.d[k])) + 4;
+    bits = total(bits, room);
+    put_candidate(round, first + f, bits + 4 * changes * mark(sample.count, changes), forms[f].center, n, sample.count);
   }
 }
 
 // Puts a number of each thread into the sample, sorts it, and calls `f` with places and sorted numbers for the next ones.
-template <class F> FZ_DEV void sort_next(uint64_t (&own)[OWN], ChooseRoom& room, F f) {
+template <class F> FZ_DEV void sort_next(uint32_t (&own)[OWN], ChooseRoom& room, F f) {
+  uint32_t* sorted = room.sorted<uint32_t>();
 #pragma unroll
-  for (uint32_t k = 0; k < OWN; k++) room.sorted[threadIdx.x + k * THREADS] = own[k];
-  sort_sample(room.sorted);
+  for (uint32_t k = 0; k < OWN; k++) sorted[threadIdx.x + k * THREADS] = own[k];
+  sort_sample(sorted);
 #pragma unroll 1
-  for (uint32_t k = 0; k < OWN; k++) own[k] = f(threadIdx.x + k * THREADS, room.sorted[threadIdx.x + k * THREADS]);
+  for (uint32_t k = 0; k < OWN; k++) own[k] = f(threadIdx.x + k * THREADS, sorted[threadIdx.x + k * THREADS]);
   __syncthreads();
 }
+// A rank beside a number below SAMPLE: both have 32 bits.
+static_assert((uint64_t)TABLE * SAMPLE == 1ull << 32, "the number of an absent rank is the largest one");
+constexpr uint32_t ABSENT = ~0u;
 // The frequent ranks, and the cost of the order with those in front.
 template <class W> FZ_DEV void choose_frequent(const EncoderMemory& memory, const ExactParams& p, ChooseRoom& room) {
   const W* ranks = reinterpret_cast<const W*>(memory.ranks);
   const W* values = reinterpret_cast<const W*>(memory.values[0]);
   const uint32_t n = (uint32_t)elements(p);
   const Sample sample(n);
-  uint64_t own[OWN];
+  uint32_t own[OWN];
 #pragma unroll
   for (uint32_t k = 0; k < OWN; k++) {
     const uint32_t s = threadIdx.x + k * THREADS;
-    own[k] = s < sample.count ? (uint64_t)ranks[s * sample.stride] : NEVER;
+    own[k] = s < sample.count ? (uint32_t)ranks[s * sample.stride] : ABSENT;
   }
-  sort_next(own, room, [&](uint32_t i, uint64_t rank) -> uint64_t {
-    if (rank == NEVER || (i > 0 && room.sorted[i - 1] == rank)) return NEVER;
-    const uint32_t count = equals(room.sorted, i, sample.count);
-    return count > 1 ? (uint64_t)(SAMPLE - count) << 32 | rank : NEVER;
+  sort_next(own, room, [&](uint32_t i, uint32_t rank) {
+    const uint32_t* sorted = room.sorted<uint32_t>();
+    if (rank == ABSENT || (i > 0 && sorted[i - 1] == rank)) return ABSENT;
+    const uint32_t count = equals(sorted, i, sample.count);
+    return count > 1 ? (SAMPLE - count) * TABLE + rank : ABSENT;
   });
-  sort_next(own, room, [](uint32_t i, uint64_t of) { return of == NEVER ? NEVER : of << 32 | i; });
+  sort_next(own, room, [](uint32_t i, uint32_t of) { return of == ABSENT ? ABSENT : of % TABLE * SAMPLE + i; });
   uint64_t there = 0;
-  Frequent* frequent = memory.frequent();
-  sort_next(own, room, [&](uint32_t i, uint64_t of) {
-    if (of != NEVER) frequent[i] = {(uint32_t)(of >> 32), (uint32_t)of};
-    there += of != NEVER;
+  Frequent* frequent = memory.frequent;
+  sort_next(own, room, [&](uint32_t i, uint32_t of) {
+    if (of != ABSENT) frequent[i] = {of / SAMPLE, of % SAMPLE};
+    there += of != ABSENT;
     return of;
   });
-  const uint32_t count = (uint32_t)total(there, room), between = sample.count > 1 ? sample.stride / 2 : 0;
+  const uint32_t count = (uint32_t)total(there, room);
   uint64_t bits = 0, others = 0;
 #pragma unroll 1
   for (uint32_t k = 0; k < OWN; k++) {
     const uint32_t s = threadIdx.x + k * THREADS;
     if (s >= sample.count) continue;
-    // The sample itself would flatter the order that is made from it.
-    const uint32_t u = new_rank(frequent, count, ranks[min(n - 1, s * sample.stride + between)]);
+    const uint32_t u = new_rank(frequent, count, ranks[sample.between(s, n)]);
     bits += quarters(u);
     others += u != 0;
   }
@@ -335,7 +228,7 @@ template <class W> FZ_DEV void choose(const Args& a, ChooseRoom& room) {
   if (elements(p) == 0 || (ranks && !memory.has_table())) return;
   const Integers<W> o = ranks ? Integers<W>(memory.ranks) : integers_of<W>(a, memory, p);
   if (blockIdx.x < ORDERS) choose_order(a, memory, p, o, room);
-  else if (blockIdx.x == ORDERS) choose_holes(a, memory, p, o, room);
+  else if (blockIdx.x < ORDERS + HOLE_ORDERS) choose_holes(a, memory, p, o, blockIdx.x - ORDERS, room);
   else choose_frequent<W>(memory, p, room);
 }
 
@@ -360,48 +253,47 @@ FZ_DEV uint32_t cheapest(const Round& round) {
   }
   return best;
 }
-// One warp decides. Of ranks, only if these cost less together with their table.
+// Stores a choice.
+FZ_DEV void take(Head& head, const Round& round, uint32_t best) {
+  const uint32_t order = best / FORMS;
+  head.holes = order >= ORDERS;
+  head.order = head.holes ? order - ORDERS : order & 3;
+  head.y = head.holes ? 0 : order >> 2 & 1;
+  head.z = head.holes ? 0 : order >> 3 & 1;
+  head.plain = best % FORMS == 2;
+  head.hole = head.holes ? round.hole : 0;
+  head.center = round.of[best].center;
+}
+// One warp decides about elements and ranks. A table must cost less together with its ranks.
 FZ_DEV void decide(const Args& a) {
   const ExactParams& p = params<ExactParams>(a);
   const EncoderMemory memory(a, p);
   if (elements(p) == 0) return;
   Head& head = memory.state->head;
-  const bool ranks = a.tag & 1;
-  Round& round = memory.all.rounds[ranks];
-  const bool chooses = !ranks || head.table;
-  const uint32_t best = chooses ? cheapest(round) : 0;
+  const Round &plain = memory.all.rounds[0], &ranks = memory.all.rounds[1];
+  const uint32_t best = cheapest(plain), best_of_ranks = head.table ? cheapest(ranks) : 0;
   if (threadIdx.x != 0) return;
-  if (chooses) {
-    round.cost = round.of[best].cost;
-    head.ordered = ranks && memory.all.frequent_cost < round.cost - round.cost / 32;
-    if (head.ordered) round.cost = memory.all.frequent_cost;
-    if (ranks && round.cost + memory.zeroed.table_cost >= memory.all.rounds[0].cost) {
-      head.table = head.ordered = 0;
-    } else if (head.ordered) {
-      head.holes = head.order = head.y = head.z = 0;
-      head.plain = 1;
-      head.hole = head.center = 0;
-    } else {
-      const uint32_t order = best / FORMS;
-      head.holes = order >= ORDERS;
-      head.order = head.holes ? order - ORDERS : order & 3;
-      head.y = head.holes ? 0 : order >> 2 & 1;
-      head.z = head.holes ? 0 : order >> 3 & 1;
-      head.plain = best % FORMS == 2;
-      head.hole = head.holes ? round.hole : 0;
-      head.center = round.of[best].center;
-    }
+  uint64_t cost = ranks.of[best_of_ranks].cost;
+  const bool ordered = head.table && memory.all.frequent_cost < cost - cost / 32;
+  if (ordered) cost = memory.all.frequent_cost;
+  if (head.table && cost + memory.zeroed.table_cost >= plain.of[best].cost) head.table = 0;
+  head.ordered = head.table && ordered;
+  take(head, head.table ? ranks : plain, head.table ? best_of_ranks : best);
+  if (head.ordered) {
+    head.holes = head.order = head.y = head.z = 0;
+    head.plain = 1;
+    head.hole = head.center = 0;
   }
-  if (!ranks) return;
   set_part(memory.state->of[OF_TABLE], p, OF_TABLE, head.table);
   set_part(memory.state->of[OF_ARRAY], p, OF_ARRAY, (uint32_t)elements(p));
 }
 }  // namespace exact
 }  // namespace fz
 
+// The grid behind may start when the grids before have ended.
 extern "C" __global__ void __launch_bounds__(1024) exact_choose(FZ_ARGS) {
   __shared__ fz::exact::ChooseRoom room;
-  if (fz::cancelled(a)) return;
+  if (fz::multilevel::cancelled_late(a)) return;
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::choose<decltype(w)>(a, room); });
 }
 extern "C" __global__ void __launch_bounds__(32) exact_decide(FZ_ARGS) {

@@ -1,8 +1,6 @@
 // Stage exact, encoder: the scales of sections, and the tokens of numbers, as src/stages/exact/encode.rs and batch.rs.
 #include "common/scan.cuh"
-#include "exact/encoder.cuh"
 #include "exact/pack.cuh"
-#include "multilevel/quantize.cuh"
 
 namespace fz {
 namespace exact {
@@ -180,11 +178,16 @@ template <bool ROWS, class W> FZ_DEV void code_part(const EncoderMemory& memory,
     if constexpr (ROWS) numbers.load_row(own, batch, row > 0, room.upper[lane]);
     else numbers.load(own, batch, numbers.holes && numbers.of.x ? fill_before(memory, numbers.of.o, numbers.hole, batch) : (W)0);
     uint32_t halves = 0;
-    const uint32_t fields = own.fields(), class_of = own.length(numbers.holes, fields, halves) ? scale.class_of(halves) : 0;
+    // Most numbers of 64 bits are short, and shorter words take fewer instructions.
+    const bool is_short = BITS<W> == 64 && own.is_short();
+    const uint32_t fields = own.fields();
+    const bool busy = is_short ? own.shortened().length(numbers.holes, fields, halves) : own.length(numbers.holes, fields, halves);
+    const uint32_t class_of = busy ? scale.class_of(halves) : 0;
     if (class_of) {
       const uint32_t shift = scale.low_bits(class_of, BITS<W>), first = first_code + batch * POINTS;
       const bool has_long = BITS<W> > 16 && __any_sync(ALL, own.may_be_long(shift));
-      if (BITS<W> > 16 && has_long) put_tokens<(BITS<W> > 16)>(memory, own, first, class_of, shift, numbers.holes, counts);
+      if (is_short && !has_long && shift < 32) put_tokens<false>(memory, own.shortened(), first, class_of, shift, numbers.holes, counts);
+      else if (BITS<W> > 16 && has_long) put_tokens<(BITS<W> > 16)>(memory, own, first, class_of, shift, numbers.holes, counts);
       else put_tokens<false>(memory, own, first, class_of, shift, numbers.holes, counts);
       put_numbers(room, own, memory.numbers(number, batch, sizeof(W)), shift, fields, has_long);
     }

@@ -165,7 +165,7 @@ extern "C" __global__ void __launch_bounds__(256) exact_decode_classes(FZ_ARGS) 
 }
 extern "C" __global__ void __launch_bounds__(1024) exact_decode_starts(FZ_ARGS) {
   __shared__ uint32_t words[32];
-  if (fz::cancelled(a)) return;
+  if (fz::exact::cancelled_alone(a)) return;
   fz::exact::put_starts(a, words);
 }
 extern "C" __global__ void __launch_bounds__(32 * fz::multilevel::RUN_WARPS, 8) exact_decode_codes(FZ_ARGS) {

@@ -1,7 +1,7 @@
 // Stage exact, encoder: the low bits of the numbers of a batch, and the bits of long codes, without gaps. A warp has a batch.
 #pragma once
 #include "common/scan.cuh"
-#include "exact/encoder.cuh"
+#include "exact/numbers.cuh"
 
 namespace fz {
 namespace exact {

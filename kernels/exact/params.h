@@ -41,7 +41,7 @@ constexpr static const uint32_t BLOCKS = 1056;
 /// Bytes of structures in the memory of a device.
 constexpr static const uint64_t STATE_BYTES = (1 << 12);
 
-constexpr static const uint64_t ZEROED_BYTES = 10432;
+constexpr static const uint64_t ZEROED_BYTES = 10448;
 
 /// Parameters of all kernels.
 struct ExactParams {

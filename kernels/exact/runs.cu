@@ -107,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(32) exact_runs(FZ_ARGS) {
 }
 extern "C" __global__ void __launch_bounds__(1024) exact_starts(FZ_ARGS) {
   __shared__ uint32_t words[32];
-  if (fz::cancelled(a)) return;
+  if (fz::exact::cancelled_alone(a)) return;
   fz::exact::put_starts(a, words);
 }
 extern "C" __global__ void __launch_bounds__(32 * fz::exact::RUN_WARPS, 9) exact_encode_runs(FZ_ARGS) {

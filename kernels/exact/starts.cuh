@@ -1,5 +1,6 @@
 // Stage exact: the starts of runs, from the classes of batches, by several blocks.
 #pragma once
+#include "exact/early.cuh"
 #include "exact/memory.cuh"
 #include "multilevel/starts.cuh"
 

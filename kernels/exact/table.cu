@@ -1,49 +1,14 @@
-// Stage exact, encoder: the distinct values of an array in ascending order, and the rank of each element. Slots of a search hold values
+// Stage exact, encoder: the distinct values of an array in ascending order, and the ranks of slots. Slots of a search hold values
 // in any order; the list of values is sorted, so the order in which threads run does not matter.
 #include "common/scan.cuh"
-#include "exact/encoder.cuh"
+#include "exact/early.cuh"
+#include "exact/search.cuh"
 
 namespace fz {
 namespace exact {
 constexpr uint32_t SORTED = 2048;
-constexpr uint64_t EMPTY = ~0ull;
-// Steps of a search between two looks at the number of values.
-constexpr uint32_t STEPS = 4;
-
-// The search for values.
-struct Search {
-  uint64_t* slots;
-  uint32_t count, bits;
-  FZ_DEV Search(const EncoderMemory& memory, const ExactParams& p) : slots(memory.slots), count(slots_of(p)) { bits = 31 - __clz((int)count); }
-  // The first slot of a value, the first one of two that are read at once.
-  FZ_DEV uint32_t first(uint64_t value) const { return (uint32_t)(value * 0x9e3779b97f4a7c15ull >> (64 - bits)) & ~1u; }
-  // The slot of a value that was put in. The value with the bits of an empty slot is behind the last one.
-  FZ_DEV uint32_t find(uint64_t value) const {
-    if (value == EMPTY) return count;
-    uint32_t slot = first(value);
-    for (uint32_t k = 0; k < count && slots[slot] != value; k++) slot = (slot + 1) & (count - 1);
-    return slot;
-  }
-};
-
-// True if the array is searched: values of the sample repeat, and there may be a table at all.
-FZ_DEV bool is_searched(const Args& a, const ExactParams& p) {
-  return elements(p) > 0 && reinterpret_cast<const EncoderState*>(a.scratch)->rounds[0].repeats && table_room(p) > 0;
-}
-// The number of distinct values, or 0 if there are too many.
-FZ_DEV uint32_t values_of(const Args& a, const ExactParams& p) {
-  if (!is_searched(a, p)) return 0;
-  const uint32_t distinct = reinterpret_cast<const Zeroed*>(a.zeroed)->distinct;
-  return distinct <= table_room(p) ? distinct : 0;
-}
-
-FZ_DEV void clear_slots(const Args& a) {
-  const ExactParams& p = params<ExactParams>(a);
-  if (!is_searched(a, p)) return;
-  const EncoderMemory memory(a, p);
-  const uint32_t count = slots_of(p);
-  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i <= count; i += gridDim.x * blockDim.x) memory.slots[i] = EMPTY;
-}
+// Steps of a search between two looks at the number of values, and parts of the array for each warp.
+constexpr uint32_t STEPS = 4, TURNS = 16;
 
 // The values of a thread that it puts into slots.
 template <class W> struct Inserts {
@@ -85,47 +50,66 @@ template <class W> struct Inserts {
   }
 };
 
-// A block searches consecutive elements, so that all blocks together begin in many parts of the array: values of neighbors repeat more
-// often. A warp counts its new values at once, since all warps count at one place. It does so before the next steps: if all slots are
-// full, all values are counted, and each warp ends. It looks at the count also where it searches no value, as in a background.
+// The parts of the array in an order in which consecutive ones are far from each other: values of neighbors repeat more often.
+struct SearchParts {
+  static constexpr uint32_t UNIT = EACH * 32;
+  uint32_t units, regions, turns, each;
+  FZ_DEV explicit SearchParts(uint32_t n) : units((n + UNIT - 1) / UNIT), regions(gridDim.x * (blockDim.x >> 5)) {
+    turns = min(TURNS, (units + regions - 1) / regions);
+    each = (units + turns * regions - 1) / (turns * regions);
+  }
+  // The first unit of part `number`; those behind the last one have none.
+  FZ_DEV uint32_t first(uint32_t number) const { return min(units, (number % regions * turns + number / regions) * each); }
+  FZ_DEV uint32_t count() const { return turns * regions; }
+};
+// A warp takes the next part when it is done with one. It counts its new values at once, since all warps count at one place. It does so
+// before the next steps: if all slots are full, all values are counted, and each warp ends. It looks at the count also where it searches no
+// value, as in a background.
 template <class W> FZ_DEV void insert_all(const Args& a) {
   const ExactParams& p = params<ExactParams>(a);
   if (!is_searched(a, p)) return;
   const EncoderMemory memory(a, p);
   const Search search(memory, p);
-  const uint32_t n = (uint32_t)elements(p), most = table_room(p), lane = threadIdx.x & 31, unit = EACH * blockDim.x;
+  const uint32_t n = (uint32_t)elements(p), most = table_room(p), lane = threadIdx.x & 31;
   const Integers<W> o = integers_of<W>(a, memory, p);
   const volatile uint32_t* const distinct = &memory.zeroed.distinct;
-  const Share share((n + unit - 1) / unit);
+  const SearchParts parts(n);
   uint32_t seen = *distinct;
 #pragma unroll 1
-  for (uint32_t at = share.first; at < share.end; at++) {
-    const uint32_t i = at * unit + EACH * threadIdx.x;
-    const Each<W> own = Each<W>::load(o.at, i, n);
-    W last = i > 0 && i < n ? o.at[i - 1] : (W)~own.of[0];
-    Inserts<W> inserts;
-    inserts.open = inserts.fresh = 0;
-#pragma unroll
-    for (uint32_t k = 0; k < EACH; k++) {
-      inserts.open |= (uint32_t)(i + k < n && own.of[k] != last) << k;
-      last = own.of[k];
-      inserts.values[k] = o.integer(own.of[k]);
-      inserts.slots[k] = search.first(inserts.values[k]);
-      // The value of an empty slot has no slot.
-      if (inserts.values[k] == EMPTY && inserts.open >> k & 1) {
-        inserts.open &= ~(1u << k);
-        inserts.fresh |= (uint32_t)(__ldcg(&memory.zeroed.ones) == 0 && atomicExch(&memory.zeroed.ones, 1u) == 0) << k;
-      }
-    }
-    do {
-      if (__any_sync(ALL, seen > most)) return;
-      seen = *distinct;
+  for (;;) {
+    uint32_t number = lane == 0 ? atomicAdd(&memory.zeroed.parts, 1u) : 0;
+    number = __shfl_sync(ALL, number, 0);
+    if (number >= parts.count()) return;
+    const uint32_t first = parts.first(number), end = min(parts.units, first + parts.each);
 #pragma unroll 1
-      for (uint32_t turn = 0; turn < STEPS && __any_sync(ALL, inserts.open); turn++) inserts.step(search);
-      const uint32_t count = warp_sum_to((uint32_t)__popc(inserts.fresh));
-      if (lane == 31 && count) atomicAdd(&memory.zeroed.distinct, count);
-      inserts.fresh = 0;
-    } while (__any_sync(ALL, inserts.open));
+    for (uint32_t at = first; at < end; at++) {
+      const uint32_t i = at * SearchParts::UNIT + EACH * lane;
+      const Each<W> own = Each<W>::load(o.at, i, n);
+      W last = i > 0 && i < n ? o.at[i - 1] : (W)~own.of[0];
+      Inserts<W> inserts;
+      inserts.open = inserts.fresh = 0;
+#pragma unroll
+      for (uint32_t k = 0; k < EACH; k++) {
+        inserts.open |= (uint32_t)(i + k < n && own.of[k] != last) << k;
+        last = own.of[k];
+        inserts.values[k] = o.integer(own.of[k]);
+        inserts.slots[k] = search.first(inserts.values[k]);
+        // The value of an empty slot has no slot.
+        if (inserts.values[k] == EMPTY && inserts.open >> k & 1) {
+          inserts.open &= ~(1u << k);
+          inserts.fresh |= (uint32_t)(__ldcg(&memory.zeroed.ones) == 0 && atomicExch(&memory.zeroed.ones, 1u) == 0) << k;
+        }
+      }
+      do {
+        if (__any_sync(ALL, seen > most)) return;
+        seen = *distinct;
+#pragma unroll 1
+        for (uint32_t k = 0; k < STEPS && __any_sync(ALL, inserts.open); k++) inserts.step(search);
+        const uint32_t count = warp_sum_to((uint32_t)__popc(inserts.fresh));
+        if (lane == 31 && count) atomicAdd(&memory.zeroed.distinct, count);
+        inserts.fresh = 0;
+      } while (__any_sync(ALL, inserts.open));
+    }
   }
 }
 
@@ -233,74 +217,6 @@ template <class W> FZ_DEV void number_values(const Args& a, uint64_t* words) {
   if (threadIdx.x == blockDim.x - 1 && cost) atomicAdd(&memory.zeroed.table_cost, (unsigned long long)cost);
   if (blockIdx.x == 0 && threadIdx.x == 0) memory.state->head.table = values;
 }
-
-template <class W> FZ_DEV void rank_all(const Args& a) {
-  const ExactParams& p = params<ExactParams>(a);
-  if (values_of(a, p) == 0) return;
-  const EncoderMemory memory(a, p);
-  const Search search(memory, p);
-  const uint32_t n = (uint32_t)elements(p);
-  const Integers<W> o = integers_of<W>(a, memory, p);
-  W* ranks = reinterpret_cast<W*>(memory.ranks);
-#pragma unroll 1
-  for (uint32_t i = EACH * (blockIdx.x * blockDim.x + threadIdx.x); i < n; i += EACH * gridDim.x * blockDim.x) {
-    Each<W> own = Each<W>::load(o.at, i, n);
-    // Equal neighbors have the same slot. The first slots of the others are read before any is needed, and then all ranks.
-    uint32_t slot[EACH];
-    uint64_t there[EACH];
-#pragma unroll
-    for (uint32_t k = 0; k < EACH; k++) {
-      slot[k] = search.first(o.integer(own.of[k]));
-      there[k] = k == 0 || own.of[k] != own.of[k - 1] ? search.slots[slot[k]] : EMPTY;
-    }
-#pragma unroll
-    for (uint32_t k = 0; k < EACH; k++) {
-      const uint64_t value = o.integer(own.of[k]);
-      if (k > 0 && own.of[k] == own.of[k - 1]) slot[k] = slot[k - 1];
-      else if (i + k < n && (there[k] != value || value == EMPTY)) slot[k] = search.find(value);
-    }
-    uint32_t rank[EACH];
-#pragma unroll
-    for (uint32_t k = 0; k < EACH; k++) rank[k] = i + k < n ? memory.rank_of[slot[k]] : 0;
-#pragma unroll
-    for (uint32_t k = 0; k < EACH; k++) own.of[k] = (W)rank[k];
-    own.store(ranks, i, n);
-  }
-}
-
-// The values in an order with the frequent ones in front, in the other list, and the new ranks.
-template <class W> FZ_DEV void order_values(const Args& a) {
-  const ExactParams& p = params<ExactParams>(a);
-  const EncoderMemory memory(a, p);
-  const Head& head = memory.state->head;
-  if (elements(p) == 0 || !head.ordered) return;
-  const W* from = reinterpret_cast<const W*>(memory.values[0]);
-  W* to = reinterpret_cast<W*>(memory.values[1]);
-  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < head.table; i += gridDim.x * blockDim.x) {
-    const uint32_t rank = new_rank(memory.frequent(), memory.all.frequent, i);
-    memory.new_ranks()[i] = rank;
-    to[rank] = from[i];
-  }
-}
-template <class W> FZ_DEV void order_ranks(const Args& a) {
-  const ExactParams& p = params<ExactParams>(a);
-  const EncoderMemory memory(a, p);
-  const Head& head = memory.state->head;
-  if (elements(p) == 0 || !head.ordered) return;
-  const uint32_t n = (uint32_t)elements(p), first = blockIdx.x * blockDim.x + threadIdx.x;
-  const W* values = reinterpret_cast<const W*>(memory.values[1]);
-  W* to = reinterpret_cast<W*>(memory.values[0]);
-  for (uint32_t i = first; i < head.table; i += gridDim.x * blockDim.x) to[i] = values[i];
-  W* ranks = reinterpret_cast<W*>(memory.ranks);
-#pragma unroll 1
-  for (uint32_t i = EACH * first; i < n; i += EACH * gridDim.x * blockDim.x) {
-    Each<W> own = Each<W>::load(ranks, i, n);
-#pragma unroll
-    for (uint32_t k = 0; k < EACH; k++)
-      if (i + k < n) own.of[k] = (W)memory.new_ranks()[own.of[k]];
-    own.store(ranks, i, n);
-  }
-}
 }  // namespace exact
 }  // namespace fz
 
@@ -309,11 +225,11 @@ template <class W> FZ_DEV void order_ranks(const Args& a) {
     if (fz::cancelled(a)) return;                                                                                         \
     fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::FUNCTION<decltype(w)>(a); }); \
   }
-extern "C" __global__ void __launch_bounds__(256) exact_clear_slots(FZ_ARGS) {
-  if (fz::cancelled(a)) return;
-  fz::exact::clear_slots(a);
+// Runs beside `exact_choose`, whose results it does not read.
+extern "C" __global__ void __launch_bounds__(256) exact_insert(FZ_ARGS) {
+  if (!fz::exact::cancelled_beside(a)) fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::insert_all<decltype(w)>(a); });
+  fz::wait_prerequisites();
 }
-EXACT_BY_WORD(exact_insert, insert_all)
 EXACT_BY_WORD(exact_list_values, list_values)
 extern "C" __global__ void __launch_bounds__(1024) exact_sort_values(FZ_ARGS) {
   __shared__ uint64_t sorted[fz::exact::SORTED];
@@ -326,6 +242,3 @@ extern "C" __global__ void __launch_bounds__(256) exact_number_values(FZ_ARGS) {
   if (fz::cancelled(a)) return;
   fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::number_values<decltype(w)>(a, words); });
 }
-EXACT_BY_WORD(exact_rank, rank_all)
-EXACT_BY_WORD(exact_order_values, order_values)
-EXACT_BY_WORD(exact_order_ranks, order_ranks)

@@ -1,6 +1,6 @@
 //! Launches of the kernels on a GPU.
 
-use super::params::{BLOCKS, ExactParams, STATE_BYTES, TABLE, ZEROED_BYTES};
+use super::params::{BLOCKS, ExactParams, SAMPLE, STATE_BYTES, TABLE, ZEROED_BYTES};
 use crate::ir::device::{DeviceLaunch, LaunchShape};
 use crate::ir::kernel::read_params;
 use crate::stages::multilevel::classed::{
@@ -15,12 +15,16 @@ const RUN_THREADS: u32 = 32 * RUN_WARPS;
 const UNIT: u64 = 256;
 /// Steps of the shortest run.
 const SHORTEST: u64 = 8;
+/// Blocks that search for values: three on each of 132 multiprocessors, as many as are executed at a time.
+const SEARCH_BLOCKS: u64 = 3 * 132;
+/// Blocks of launches that mostly have no work: more take longer to end.
+const FEW_BLOCKS: u64 = 2 * 132;
 /// Integers of a step.
 const STEP: u64 = 32;
 /// The sections of the table and of the array.
 const PARTS: u64 = 2;
-/// Orders of differences that an encoder compares, each in a block.
-const ORDERS: u64 = 16;
+/// Orders of differences and orders with holes that an encoder compares, each in a block.
+const ORDERS: u64 = 16 + 2;
 
 fn up(bytes: u64) -> u64 {
     bytes.next_multiple_of(16)
@@ -101,7 +105,7 @@ fn run_blocks(runs: u32) -> u64 {
     u64::from(runs).div_ceil(u64::from(RUN_WARPS)).min(4 * u64::from(BLOCKS))
 }
 
-/// The launches that list the distinct values of `n` integers and replace the integers by ranks.
+/// The launches that list the distinct values of `n` integers, and choose among tables by the ranks of the sample.
 fn table(mut made: DeviceLaunch, n: u64) -> DeviceLaunch {
     let (room, slots) = table_room(n);
     if room == 0 {
@@ -111,14 +115,15 @@ fn table(mut made: DeviceLaunch, n: u64) -> DeviceLaunch {
     // Behind an odd number of merges the values are in the second list, as the last launch expects.
     let merges = sorted.next_power_of_two().trailing_zeros().div_ceil(3) | 1;
     made = made
-        .then("exact_clear_slots", wide(slots), THREADS)
-        .then("exact_insert", wide(n), THREADS)
-        .then("exact_list_values", wide(slots), THREADS)
+        .then("exact_insert", wide(n).min(SEARCH_BLOCKS), THREADS)
+        .then("exact_list_values", wide(slots).min(FEW_BLOCKS), THREADS)
         .then("exact_sort_values", sorted, 1024);
     for turn in 0..merges {
         made = made.then_tagged("exact_merge_values", wide(room), THREADS, turn);
     }
-    made.then_tagged("exact_number_values", wide(room), THREADS, merges).then("exact_rank", wide(n), THREADS)
+    made.then_tagged("exact_number_values", wide(room), THREADS, merges)
+        .then("exact_rank_sample", n.min(SAMPLE.into()).div_ceil(8), THREADS)
+        .then_tagged("exact_choose", ORDERS + 1, 1024, 1)
 }
 
 /// The launches that code batches. The second one codes arrays whose rows consist of whole batches, if they have differences along y.
@@ -133,13 +138,17 @@ fn code(made: DeviceLaunch, p: &ExactParams, blocks: u64) -> DeviceLaunch {
     if has_rows && p.dims[1] > 1 { made.then(rows, blocks.min(most), THREADS) } else { made }
 }
 
-/// The launches that move frequent values to the front of the table.
-fn order(made: DeviceLaunch, n: u64) -> DeviceLaunch {
-    let (room, _) = table_room(n);
+/// The launches that move frequent values to the front of the table, and replace integers by ranks.
+fn rank(made: DeviceLaunch, n: u64) -> DeviceLaunch {
+    let (room, slots) = table_room(n);
     if room == 0 {
         return made;
     }
-    made.then("exact_order_values", wide(room), THREADS).then("exact_order_ranks", wide(n), THREADS)
+    made.then("exact_order_values", wide(slots).min(FEW_BLOCKS), THREADS).then(
+        "exact_rank",
+        wide(n).min(4 * 132),
+        THREADS,
+    )
 }
 
 pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
@@ -149,18 +158,14 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     }
     let (n, width) = (elements(&p), u64::from(p.width));
     let blocks = wide(n);
-    let made = DeviceLaunch::one("exact_sample", 1, 1024)
+    let made = DeviceLaunch::one("exact_sample", 2, 1024)
         .then("exact_places", blocks, THREADS)
         .then("exact_integers", blocks, THREADS)
-        .then_tagged("exact_choose", ORDERS + 1, 1024, 0)
-        .then_tagged("exact_decide", 1, 32, 0);
-    let made =
-        table(made, n).then_tagged("exact_choose", ORDERS + 2, 1024, 1).then_tagged("exact_decide", 1, 32, 1);
-    let made = order(made, n).then("exact_fills", blocks, THREADS).then("exact_fills_before", 1, 1024).then(
-        "exact_scale",
-        PARTS,
-        1024,
-    );
+        .then_tagged("exact_choose", ORDERS, 1024, 0);
+    let made = rank(table(made, n).then("exact_decide", 1, 32), n)
+        .then("exact_fills", blocks, THREADS)
+        .then("exact_fills_before", 1, 1024)
+        .then("exact_scale", PARTS, 1024);
     let made = code(made, &p, blocks)
         .then("exact_count_classes", blocks, THREADS)
         .then("exact_tables", 2 * PARTS, 512)
@@ -170,7 +175,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then("exact_place", PARTS, 1024)
         .then_tagged("exact_stream", 1, 1024, blocks as u32)
         .then("exact_gather", blocks, THREADS)
-        .then("exact_encode_again", run_blocks(p.runs).min(BLOCKS.into()), RUN_THREADS)
+        .then("exact_encode_again", run_blocks(p.runs).min(FEW_BLOCKS), RUN_THREADS)
         .then("exact_put_low", blocks, THREADS);
     let (room, slots) = table_room(n);
     let (all, values) = (whole_batches(n), whole_batches(room));
@@ -184,7 +189,8 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         + 2 * up(width * all)
         + beside
         + 2 * up(width * values)
-        + up(4 * n.div_ceil(2048));
+        + up(4 * n.div_ceil(2048))
+        + up(8 * u64::from(SAMPLE) / 2);
     Some(made.with(ZEROED_BYTES, scratch))
 }
 

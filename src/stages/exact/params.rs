@@ -28,7 +28,7 @@ pub const HEAD_BYTES: u32 = 2;
 pub const BLOCKS: u32 = 1056;
 /// Bytes of structures in the memory of a device.
 pub const STATE_BYTES: u64 = 1 << 12;
-pub const ZEROED_BYTES: u64 = 10432;
+pub const ZEROED_BYTES: u64 = 10448;
 
 /// Parameters of all kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]
