@@ -49,11 +49,30 @@ impl<W: Word> Map<W> {
     /// The integer of the bits of an element. `factor` is that of the map, which divides the distances of all elements.
     #[inline(always)]
     pub(super) fn integer(self, element: W, factor: Divisor) -> W {
-        let divided = |d: W| if self.factor == W::ONE { d } else { W::cut(factor.quotient(d.wide())) };
+        let divided = |d: W| if self.factor == W::ONE { d } else { factor.quotient(d) };
         if self.kind != FLOAT {
             return divided(element.sub(self.gap));
         }
         divided((element & W::LOW).sub(self.gap) & W::LOW) ^ element.sign()
+    }
+
+    /// [`Map::integer`] of all elements, in place.
+    #[inline(always)]
+    pub(super) fn integers(self, elements: &mut [W], factor: Divisor) {
+        // Loops that the compiler vectorizes: their conditions do not change.
+        match (self.kind == FLOAT, self.factor == W::ONE) {
+            (true, true) => {
+                for x in elements {
+                    *x = ((*x & W::LOW).sub(self.gap) & W::LOW) ^ x.sign();
+                }
+            }
+            (false, true) if self.gap == W::ZERO => {}
+            _ => {
+                for x in elements {
+                    *x = self.integer(*x, factor);
+                }
+            }
+        }
     }
 
     /// Undoes [`Map::integer`].
@@ -106,8 +125,9 @@ impl Divisor {
 
     /// The quotient of a number that it divides.
     #[inline(always)]
-    pub(super) fn quotient(self, n: u64) -> u64 {
-        (n >> self.zeros).wrapping_mul(self.inverse)
+    pub(super) fn quotient<W: Word>(self, n: W) -> W {
+        // The inverse modulo 2^w has the low bits of that modulo 2^64.
+        n.shift_right(self.zeros).times(W::cut(self.inverse))
     }
 }
 
