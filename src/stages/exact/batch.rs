@@ -56,13 +56,13 @@ pub(super) struct Numbers<'a, W> {
 }
 
 impl<W: Word> Numbers<'_, W> {
-    fn is_hole(&self, i: usize) -> bool {
-        self.holes.is_some_and(|holes| holes[i])
-    }
-
     /// The length of a number on average, in halves of bits; none if the batch is quiet.
+    #[inline(always)]
     pub(super) fn length(&self) -> Option<u32> {
-        let all: u32 = self.u.iter().map(|u| u.length()).sum();
+        let mut all = 0;
+        for u in self.u {
+            all += u.length();
+        }
         let (lengths, count) = match self.holes {
             None => (all, if all > 0 { self.u.len() as u32 } else { 0 }),
             Some(holes) => {
@@ -74,47 +74,20 @@ impl<W: Word> Numbers<'_, W> {
         if count == 0 { None } else { Some((4 * lengths + count) / (2 * count)) }
     }
 
-    /// The codes and the class; appends low bits, and the values of long codes with their places in the batch.
-    pub(super) fn code(
-        &self,
-        scale: Scale,
-        codes: &mut [u32],
-        low: &mut Vec<u16>,
-        mut long: impl FnMut(usize, u64),
-    ) -> u8 {
+    /// Writes the codes. Returns the class, and the number of low bits that numbers other than holes have.
+    #[inline(always)]
+    pub(super) fn code(&self, scale: Scale, codes: &mut [u32]) -> (u8, u32) {
         let class = self.length().map_or(0, |length| scale.class(length));
         let shift = scale.low_bits(class, W::BITS - KEPT);
-        let mut most = 0;
-        if self.holes.is_none() {
-            for (code, &u) in codes.iter_mut().zip(self.u) {
-                let high = u.shift_right(shift).wide();
-                *code = if high < u64::from(MOST) { high as u32 } else { LONG };
-                most = most.max(*code);
-            }
-        } else {
-            for (i, (code, &u)) in codes.iter_mut().zip(self.u).enumerate() {
-                let high = u.shift_right(shift).wide();
-                *code = if high < u64::from(MOST - 1) { high as u32 + 1 } else { LONG };
-                *code = if self.is_hole(i) { 0 } else { *code };
-                most = most.max(*code);
-            }
+        let one = u32::from(self.holes.is_some());
+        for (code, &u) in codes.iter_mut().zip(self.u) {
+            let high = u.shift_right(shift).wide();
+            *code = if high < u64::from(MOST - one) { high as u32 + one } else { LONG };
         }
-        if most == LONG {
-            let one = u64::from(self.holes.is_some());
-            for (i, _) in codes.iter().enumerate().filter(|(_, code)| **code == LONG) {
-                long(i, W::cut(self.u[i].shift_right(shift).wide().wrapping_add(one)).wide());
-            }
+        for (code, &is_hole) in codes.iter_mut().zip(self.holes.unwrap_or_default()) {
+            *code = if is_hole { 0 } else { *code };
         }
-        if shift > 0 {
-            let mask = (1 << shift) - 1;
-            if self.holes.is_none() {
-                low::put(self.u.iter().map(|u| u.wide() & mask), shift, low);
-            } else {
-                let fields = self.u.iter().enumerate().filter(|(i, _)| !self.is_hole(*i));
-                low::put(fields.map(|(_, u)| u.wide() & mask), shift, low);
-            }
-        }
-        class
+        (class, shift)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::corners::{Corners, next_order};
 use super::frequent::Frequent;
+use super::integers::Integers;
 use super::params::{FLOAT, MOST_ORDER, SAMPLE};
 use super::predict::{Orders, Shape};
 use super::word::{Divisor, Map, Word};
@@ -150,14 +151,19 @@ impl Sample {
     }
 
     /// The elements in ascending order.
-    pub(super) fn sorted<W: Word>(&self, o: &[W]) -> Vec<W> {
-        let mut all: Vec<W> = self.0.iter().map(|&i| o[i]).collect();
+    pub(super) fn sorted<W: Word>(&self, o: &(impl Integers<W> + ?Sized)) -> Vec<W> {
+        let mut all: Vec<W> = self.0.iter().map(|&i| o.at(i)).collect();
         all.sort_unstable();
         all
     }
 
     /// The choice that costs least, the first of equals. `sorted` are the elements of the sample in ascending order.
-    pub(super) fn choose<W: Word>(&self, o: &[W], sorted: &[W], dims: [usize; 3]) -> Choice<W> {
+    pub(super) fn choose<W: Word>(
+        &self,
+        o: &(impl Integers<W> + ?Sized),
+        sorted: &[W],
+        dims: [usize; 3],
+    ) -> Choice<W> {
         let mut best = Best {
             choice: Choice { orders: Orders::default(), hole: None, form: Form::SIGNED, cost: u64::MAX },
             cost: u64::MAX,
@@ -197,14 +203,17 @@ impl Sample {
     }
 
     /// The differences of elements that are no holes, and the cost of the marks of holes.
-    fn with_holes<W: Word>(&self, o: &[W], x: u8, hole: W) -> (Vec<W>, u64) {
+    fn with_holes<W: Word>(&self, o: &(impl Integers<W> + ?Sized), x: u8, hole: W) -> (Vec<W>, u64) {
         let (mut differences, mut changes) = (vec![], 0);
         for &i in &self.0 {
-            let before = &o[i.saturating_sub(BACK)..i];
-            changes += u64::from(before.last().is_some_and(|&b| (b == hole) != (o[i] == hole)));
-            if o[i] != hole {
+            let from = i.saturating_sub(BACK);
+            let mut window = [W::ZERO; BACK + 1];
+            o.load(from, &mut window[..=i - from]);
+            let (before, own) = (&window[..i - from], window[i - from]);
+            changes += u64::from(before.last().is_some_and(|&b| (b == hole) != (own == hole)));
+            if own != hole {
                 let last = before.iter().rev().find(|&&b| b != hole).filter(|_| x > 0);
-                differences.push(o[i].sub(last.copied().unwrap_or(W::ZERO)));
+                differences.push(own.sub(last.copied().unwrap_or(W::ZERO)));
             }
         }
         (differences, 4 * changes * mark(self.len(), changes))

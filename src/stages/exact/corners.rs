@@ -1,5 +1,6 @@
 //! The elements of a sample with the elements that their differences are made of.
 
+use super::integers::Integers;
 use super::params::MOST_ORDER;
 use super::predict::Shape;
 use super::word::Word;
@@ -16,7 +17,7 @@ pub(super) struct Corners<W>(Vec<[Window<W>; 4]>);
 
 impl<W: Word> Corners<W> {
     /// For the elements at ascending places.
-    pub(super) fn new(places: &[usize], o: &[W], shape: Shape) -> Corners<W> {
+    pub(super) fn new(places: &[usize], o: &(impl Integers<W> + ?Sized), shape: Shape) -> Corners<W> {
         let Shape { row, plane } = shape;
         let (has_y, has_z) = (plane > row, o.len() > plane);
         let mut all = Vec::with_capacity(places.len());
@@ -31,8 +32,12 @@ impl<W: Word> Corners<W> {
             let is_inner =
                 i >= BEHIND && (!has_y || within >= row + BEHIND) && (!has_z || i >= plane + BEHIND);
             let window = |k: usize, back: usize| {
-                let whole = if is_inner { o[i + 1 - BEHIND - back..].first_chunk() } else { None };
-                whole.copied().unwrap_or_else(|| at_edge(o, shape, i, (k, back)))
+                if !is_inner {
+                    return at_edge(o, shape, i, (k, back));
+                }
+                let mut window = [W::ZERO; BEHIND];
+                o.load(i + 1 - BEHIND - back, &mut window);
+                window
             };
             let none = [W::ZERO; BEHIND];
             all.push([
@@ -77,11 +82,16 @@ fn minus<W: Word>(a: &Window<W>, b: &Window<W>) -> Window<W> {
 
 /// A window of which some elements may not exist: at the distance `back` along the axes of corner `k`.
 #[cold]
-fn at_edge<W: Word>(o: &[W], shape: Shape, i: usize, (k, back): (usize, usize)) -> Window<W> {
+fn at_edge<W: Word>(
+    o: &(impl Integers<W> + ?Sized),
+    shape: Shape,
+    i: usize,
+    (k, back): (usize, usize),
+) -> Window<W> {
     let exists =
         |at: &usize| (k & 2 == 0 || *at >= shape.plane) && (k & 1 == 0 || at % shape.plane >= shape.row);
     std::array::from_fn(|place| {
-        (i + 1 + place).checked_sub(BEHIND).filter(exists).map_or(W::ZERO, |at| o[at - back])
+        (i + 1 + place).checked_sub(BEHIND).filter(exists).map_or(W::ZERO, |at| o.at(at - back))
     })
 }
 
@@ -96,7 +106,7 @@ pub(super) fn next_order<W: Word>(lines: &mut [Vec<W>; BEHIND]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::predict::{Orders, differences};
+    use super::super::predict::{Lines, Orders, differences};
     use super::*;
 
     #[test]
@@ -109,10 +119,10 @@ mod tests {
                 if orders.y && dims[1] == 1 || orders.z && dims[2] == 1 {
                     continue;
                 }
-                let mut room = vec![0; 216 + usize::from(orders.x)];
-                let all = differences(&o, shape, orders, 0, &mut room);
+                let mut room = Lines::<_, 219>::new();
+                let all = differences(&o[..], shape, orders, (0, 216), &mut room);
                 let places: Vec<usize> = (0..216).step_by(stride).collect();
-                let mut lines = Corners::new(&places, &o, shape).lines(orders.y, orders.z);
+                let mut lines = Corners::new(&places, &o[..], shape).lines(orders.y, orders.z);
                 (0..orders.x).for_each(|_| next_order(&mut lines));
                 let wanted: Vec<u16> = places.iter().map(|&i| all[i]).collect();
                 assert_eq!(lines[0], wanted, "{dims:?} {orders:?}");

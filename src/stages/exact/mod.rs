@@ -8,6 +8,7 @@ mod decode;
 mod device;
 mod encode;
 mod frequent;
+mod integers;
 mod low;
 mod params;
 mod predict;

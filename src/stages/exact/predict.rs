@@ -1,5 +1,6 @@
 //! Differences along the axes, and their sums.
 
+use super::integers::Integers;
 use super::word::Word;
 
 /// How often differences are taken along x, in raster order, and whether along y and z.
@@ -22,60 +23,83 @@ impl Shape {
         Shape { row: x, plane: x * y }
     }
 
-    /// Calls `f` for the ranges of elements within `first..end` that have a neighbor along y.
-    fn below(self, first: usize, end: usize, mut f: impl FnMut(usize, usize)) {
-        let mut at = first;
-        while at < end {
-            let within = at % self.plane;
-            let next = (at - within + self.plane).min(end);
-            let begin = at.max(at - within + self.row);
-            if begin < next {
-                f(begin, next);
-            }
-            at = next;
-        }
+    /// The first elements within `first..end` that have a neighbor along y: those of a plane, from one element up to another one.
+    #[inline(always)]
+    fn below(self, first: usize, end: usize) -> (usize, usize) {
+        let plane = first - first % self.plane;
+        let next = (plane + self.plane).min(end);
+        (first.max(plane + self.row).min(next), next)
     }
 }
 
-/// Differences of the elements from `first` on. `out` has room for `orders.x` more.
-pub(super) fn differences<'a, W: Word>(
-    o: &[W],
+/// Working memory of [`differences`] for at most `LENGTH - MOST_ORDER` elements.
+pub(super) struct Lines<W, const LENGTH: usize> {
+    own: [W; LENGTH],
+    behind: [W; LENGTH],
+}
+
+impl<W: Word, const LENGTH: usize> Lines<W, LENGTH> {
+    pub(super) fn new() -> Lines<W, LENGTH> {
+        Lines { own: [W::ZERO; LENGTH], behind: [W::ZERO; LENGTH] }
+    }
+}
+
+#[inline(always)]
+fn subtract<W: Word>(from: &mut [W], other: &[W]) {
+    for (d, &b) in from.iter_mut().zip(other) {
+        *d = d.sub(b);
+    }
+}
+
+/// The differences of `n` elements from `first` on.
+#[inline(always)]
+pub(super) fn differences<'a, W: Word, const LENGTH: usize>(
+    o: &(impl Integers<W> + ?Sized),
     shape: Shape,
     orders: Orders,
-    first: usize,
-    out: &'a mut [W],
+    (first, n): (usize, usize),
+    lines: &'a mut Lines<W, LENGTH>,
 ) -> &'a [W] {
     let extra = usize::from(orders.x);
-    let n = out.len() - extra;
+    let (own, behind) = (&mut lines.own[..n + extra], &mut lines.behind);
     let missing = extra.saturating_sub(first);
-    out[..missing].fill(W::ZERO);
+    own[..missing].fill(W::ZERO);
     let begin = first + missing - extra;
-    let part = &mut out[missing..];
-    part.copy_from_slice(&o[begin..first + n]);
-    let subtract = |part: &mut [W], from: usize, to: usize, back: usize| {
-        let behind = o[from - back..to - back].iter();
-        part[from - begin..to - begin].iter_mut().zip(behind).for_each(|(d, &b)| *d = d.sub(b));
-    };
+    let part = &mut own[missing..];
+    o.load(begin, part);
     let end = first + n;
     if orders.z && end > shape.plane {
-        subtract(part, begin.max(shape.plane), end, shape.plane);
+        let from = begin.max(shape.plane);
+        let (part, behind) = (&mut part[from - begin..], &mut behind[..end - from]);
+        o.load(from - shape.plane, behind);
+        subtract(part, behind);
     }
     if orders.y {
-        shape.below(begin, end, |from, to| {
-            subtract(part, from, to, shape.row);
-            if orders.z && to > shape.plane {
-                let from = from.max(shape.plane);
-                let behind = o[from - shape.row - shape.plane..to - shape.row - shape.plane].iter();
-                part[from - begin..to - begin].iter_mut().zip(behind).for_each(|(d, &b)| *d = d.add(b));
+        let mut next = begin;
+        while next < end {
+            let (from, to) = shape.below(next, end);
+            next = to;
+            if from == to {
+                continue;
             }
-        });
-    }
-    for k in 0..extra {
-        for i in (k + 1..out.len()).rev() {
-            out[i] = out[i].sub(out[i - 1]);
+            let (part, behind) = (&mut part[from - begin..to - begin], &mut behind[..to - from]);
+            o.load(from - shape.row, behind);
+            subtract(part, behind);
+            if orders.z && from >= shape.plane {
+                o.load(from - shape.row - shape.plane, behind);
+                for (d, &b) in part.iter_mut().zip(&*behind) {
+                    *d = d.add(b);
+                }
+            }
         }
     }
-    &out[extra..]
+    for k in 1..=extra {
+        let own = &mut own[..=n + extra - k];
+        for i in 0..own.len() - 1 {
+            own[i] = own[i + 1].sub(own[i]);
+        }
+    }
+    &own[..n]
 }
 
 /// Undoes [`differences`] of a whole array.
@@ -97,7 +121,12 @@ pub(super) fn sum<W: Word>(d: &mut [W], shape: Shape, orders: Orders) {
         }
     };
     if orders.y {
-        shape.below(0, d.len(), |from, to| add(d, from, to, shape.row));
+        let mut next = 0;
+        while next < d.len() {
+            let (from, to) = shape.below(next, d.len());
+            add(d, from, to, shape.row);
+            next = to;
+        }
     }
     if orders.z && d.len() > shape.plane {
         let n = d.len();
@@ -119,8 +148,9 @@ mod tests {
             for part in [1, 3, 64, 385] {
                 let mut all = vec![];
                 for first in (0..385).step_by(part) {
-                    let mut room = vec![0; part.min(385 - first) + usize::from(orders.x)];
-                    all.extend_from_slice(differences(&o, shape, orders, first, &mut room));
+                    let mut lines = Lines::<_, 388>::new();
+                    let range = (first, part.min(385 - first));
+                    all.extend_from_slice(differences(&o[..], shape, orders, range, &mut lines));
                 }
                 sum(&mut all, shape, orders);
                 assert_eq!(all, o, "{orders:?} in parts of {part}");

@@ -60,22 +60,12 @@ pub(super) fn head<W: Word>(choice: Choice<W>, map: Map<W>, table: Option<(usize
     words
 }
 
-/// The words of a section: its scale, those of codes, and those of low bits by tasks.
-pub(super) struct Coded {
-    pub(super) scale: Scale,
-    pub(super) codes: Vec<u16>,
-    pub(super) low: Vec<Vec<u16>>,
-}
-
-impl Coded {
-    /// Appends the section to the parts of a stream.
-    pub(super) fn append(self, parts: &mut Vec<Vec<u16>>) {
-        let mut head = vec![self.scale.word()];
-        put(&mut head, self.codes.len() as u64, LENGTH);
-        put(&mut head, self.low.iter().map(Vec::len).sum::<usize>() as u64, LENGTH);
-        parts.extend([head, self.codes]);
-        parts.extend(self.low);
-    }
+/// The words of a section before its codes: its scale, and the numbers of words of codes and of low bits.
+pub(super) fn section_head(scale: Scale, codes: &[Vec<u16>], low: usize) -> Vec<u16> {
+    let mut head = vec![scale.word()];
+    put(&mut head, codes.iter().map(Vec::len).sum::<usize>() as u64, LENGTH);
+    put(&mut head, low as u64, LENGTH);
+    head
 }
 
 /// The scale, and the words of codes and of low bits.

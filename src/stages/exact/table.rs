@@ -1,6 +1,7 @@
 //! The distinct values of an array, and ranks in place of values.
 
 use super::frequent::Frequent;
+use super::integers::Integers;
 use super::params::TABLE;
 use super::word::Word;
 use crate::base::error::Fault;
@@ -14,6 +15,8 @@ pub(super) struct Table<W> {
     pub(super) is_ascending: bool,
 }
 
+/// Integers that are loaded at once.
+const PART: usize = 256;
 /// Ranks of a task.
 const TASK: usize = 1 << 14;
 
@@ -63,19 +66,24 @@ fn most(n: usize) -> usize {
 }
 
 /// The table of an array, unless it has too many distinct values.
-pub(super) fn find<W: Word>(o: &[W], kind: u32) -> Result<Option<Table<W>>, Fault> {
+pub(super) fn find<W: Word>(o: &impl Integers<W>, kind: u32) -> Result<Option<Table<W>>, Fault> {
     let most = most(o.len());
     let mut search = Search { slots: room(1 << 12)?, values: vec![] };
     let mut numbers = room::<u32>(o.len())?;
     let mut last = None;
-    for (number, &value) in numbers.iter_mut().zip(o) {
-        *number = match last {
-            Some((same, number)) if same == value => number,
-            _ => search.number(value)?,
-        };
-        last = Some((value, *number));
-        if search.values.len() > most {
-            return Ok(None);
+    let mut part = [W::ZERO; PART];
+    for (k, numbers) in numbers.chunks_mut(PART).enumerate() {
+        let part = &mut part[..numbers.len()];
+        o.load(k * PART, part);
+        for (number, &value) in numbers.iter_mut().zip(&*part) {
+            *number = match last {
+                Some((same, number)) if same == value => number,
+                _ => search.number(value)?,
+            };
+            last = Some((value, *number));
+            if search.values.len() > most {
+                return Ok(None);
+            }
         }
     }
     let mut order: Vec<u32> = (0..search.values.len() as u32).collect();

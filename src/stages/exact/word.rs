@@ -49,11 +49,26 @@ impl<W: Word> Map<W> {
     /// The integer of the bits of an element. `factor` is that of the map, which divides the distances of all elements.
     #[inline(always)]
     pub(super) fn integer(self, element: W, factor: Divisor) -> W {
-        let divided = |d: W| if self.factor == W::ONE { d } else { W::cut(factor.quotient(d.wide())) };
+        let divided = |d: W| if self.factor == W::ONE { d } else { factor.quotient(d) };
         if self.kind != FLOAT {
             return divided(element.sub(self.gap));
         }
         divided((element & W::LOW).sub(self.gap) & W::LOW) ^ element.sign()
+    }
+
+    /// [`Map::integer`] of all elements, in place.
+    #[inline(always)]
+    pub(super) fn integers(self, elements: &mut [W], factor: Divisor) {
+        if self.kind == FLOAT && factor.inverse == 1 {
+            // Most factors of floats are powers of two, and AVX2 has no product of numbers of 64 bits.
+            for x in elements {
+                *x = ((*x & W::LOW).sub(self.gap) & W::LOW).shift_right(factor.zeros) ^ x.sign();
+            }
+        } else if self.kind == FLOAT || self.factor != W::ONE || self.gap != W::ZERO {
+            for x in elements {
+                *x = self.integer(*x, factor);
+            }
+        }
     }
 
     /// Undoes [`Map::integer`].
@@ -106,8 +121,9 @@ impl Divisor {
 
     /// The quotient of a number that it divides.
     #[inline(always)]
-    pub(super) fn quotient(self, n: u64) -> u64 {
-        (n >> self.zeros).wrapping_mul(self.inverse)
+    pub(super) fn quotient<W: Word>(self, n: W) -> W {
+        // The inverse modulo 2^w has the low bits of that modulo 2^64.
+        n.shift_right(self.zeros).times(W::cut(self.inverse))
     }
 }
 
@@ -185,6 +201,25 @@ mod tests {
         let integer = |bits| map.integer(bits, Divisor::new(1));
         assert_eq!((integer(0x123), integer(0x8123)), (0, 0xffff));
         assert_eq!((integer(0x200), integer(0x8200)), (0xdd, 0xff22));
+    }
+
+    #[test]
+    fn integers_of_arrays_are_those_of_elements() {
+        for kind in [UNSIGNED, SIGNED, FLOAT] {
+            for (gap, factor) in
+                [(0u64, 1), (0x3ff0 << 48, 1), (0, 1 << 29), (0x3ff0 << 48, 1 << 29), (7, 6), (5, 3)]
+            {
+                let (map, divisor) = (Map { kind, gap, factor }, Divisor::new(factor));
+                let signs = if kind == FLOAT { [0, 1 << 63] } else { [0, 0] };
+                let elements: Vec<u64> =
+                    (0..100).map(|k| (gap + k * factor) | signs[k as usize % 2]).collect();
+                let mut all = elements.clone();
+                map.integers(&mut all, divisor);
+                let each: Vec<u64> = elements.iter().map(|&x| map.integer(x, divisor)).collect();
+                assert_eq!(all, each, "{map:?}");
+                assert!(all.iter().zip(elements).all(|(&o, x)| map.element(o) == x), "{map:?}");
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A section of codes with a class for each batch, for other stages.
 
-use super::code::{CODES, Codes, EXACT, put};
+pub(in crate::stages) use super::classed_encode::{Batches, Plan};
+use super::code::{CODES, EXACT};
 pub(in crate::stages) use super::known::room;
 use super::open::{Exact, Opened};
 use super::params::{BATCH, EXACT as EXACT_TOKEN, PATTERN, STEP};
@@ -8,9 +9,8 @@ pub(in crate::stages) use super::params::{
     DECODER_SET_BYTES, ENCODER_SET_BYTES, MASK_RUN, RUN_ROOM, RUN_WARPS,
 };
 use super::rans::LANES;
-use super::section::{Form, Kind, Symbols};
+use super::section::{Form, Kind};
 use super::steps::Layout;
-use super::stream;
 use super::tables::SYMBOLS;
 use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
@@ -22,53 +22,8 @@ pub(in crate::stages) const MOST: u32 = CODES;
 pub(in crate::stages) const LONG: u32 = EXACT;
 
 /// Bits of a value of [`LONG`], and whether numbers of steps have 64 bits.
-fn form(bits: u32, codes: usize) -> Form {
+pub(super) fn form(bits: u32, codes: usize) -> Form {
     Form { exact: bits, wide: codes >= 1 << 31 }
-}
-
-/// The codes of batches, with their classes.
-pub(in crate::stages) struct Classed(Codes);
-
-/// The part of [`Classed`] for some batches.
-pub(in crate::stages) struct Part<'a> {
-    symbols: &'a mut [super::code::Symbol],
-    large: &'a mut [u32],
-}
-
-impl Classed {
-    pub(in crate::stages) fn new(codes: usize) -> Result<Classed, Fault> {
-        Ok(Classed(Codes::new(codes)?))
-    }
-
-    /// Parts of `codes` codes, which is a multiple of [`POINTS`].
-    pub(in crate::stages) fn parts(&mut self, codes: usize) -> Vec<Part<'_>> {
-        let parts = self.0.symbols.chunks_mut(codes).zip(self.0.large.chunks_mut(codes));
-        parts.map(|(symbols, large)| Part { symbols, large }).collect()
-    }
-
-    /// The words of the section. `long` are the places and values of [`LONG`], of which each has `bits`; `bytes` are those of
-    /// the array, from which the number of runs follows.
-    pub(in crate::stages) fn write(
-        self,
-        long: Vec<(usize, u64)>,
-        bits: u32,
-        bytes: u64,
-        threads: Parallel<'_>,
-    ) -> Result<Vec<u16>, Fault> {
-        let n = self.0.symbols.len();
-        let symbols =
-            Symbols { layout: Layout::rows(n, 1), codes: self.0, exact: long, kind: Kind::Differences };
-        Ok(stream::alone(&symbols.plan(threads, bits)?, bytes, form(bits, n), threads))
-    }
-}
-
-impl Part<'_> {
-    /// Puts the codes of batch `i` of the part. Class 0 has codes of 0 alone.
-    pub(in crate::stages) fn put(&mut self, i: usize, codes: &[u32], class: u8) {
-        let range = i * POINTS..i * POINTS + codes.len();
-        let most = codes.iter().fold(0, |most, &code| code.max(most));
-        put(codes, &[class; POINTS], most, &mut self.symbols[range.clone()], &mut self.large[range]);
-    }
 }
 
 /// The codes of a section.

@@ -5,6 +5,7 @@ mod bind;
 mod bits;
 mod choose;
 pub(super) mod classed;
+mod classed_encode;
 mod code;
 mod config;
 mod costs;

@@ -107,8 +107,8 @@ impl RunEncoder {
         self.used += used;
     }
 
-    /// Returns the words of the run.
-    pub(super) fn finish(self) -> Vec<u16> {
+    /// Returns the words of the run. The next run may follow.
+    pub(super) fn finish(&mut self) -> Vec<u16> {
         let length = |l: usize| 16 * self.counts[l] + u32::BITS - self.states[l].leading_zeros();
         let lengths: [u32; LANES] = std::array::from_fn(length);
         let least = lengths.iter().fold(u32::MAX, |a, &b| a.min(b));
@@ -125,7 +125,9 @@ impl RunEncoder {
             bits.put(x & ((1 << n) - 1), n);
         }
         let mut all = bits.finish();
+        all.reserve_exact(self.used);
         all.extend(self.words[..self.used].iter().rev());
+        (self.states, self.counts, self.used) = ([0; LANES], [0; LANES], 0);
         all
     }
 }

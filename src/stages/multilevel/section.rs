@@ -85,7 +85,7 @@ pub(super) struct StepShares {
 impl StepShares {
     #[inline(always)]
     #[allow(unsafe_code)]
-    fn look_up(&mut self, of: &Shares, symbols: &[Symbol], exact: u32) {
+    pub(super) fn look_up(&mut self, of: &Shares, symbols: &[Symbol], exact: u32) {
         #[cfg(target_arch = "x86_64")]
         if available() {
             // SAFETY: `available` is true.
@@ -211,24 +211,28 @@ impl Symbols {
     }
 }
 
-impl Planned {
-    /// The words of the section, with runs of `per_run` steps; `code` represents `per_run` in the first word.
-    pub(super) fn write(&self, threads: Parallel<'_>, per_run: usize, code: u8, form: Form) -> Vec<u16> {
-        let mask_runs = match &self.masks {
-            Some((set, layout)) => threads.map(layout.runs, |k| layout.encode(&self.busy, set, k)),
+/// The part of a section before its runs.
+pub(super) struct Front<'a> {
+    pub(super) set: &'a Set,
+    pub(super) masks: Option<(&'a Set, &'a MaskLayout)>,
+    /// For each batch its mask or class.
+    pub(super) busy: &'a [u8],
+    /// Steps in the runs.
+    pub(super) steps: usize,
+}
+
+impl Front<'_> {
+    /// The words before the runs; `code` represents the number of steps of a run.
+    pub(super) fn words(&self, runs: &[Vec<u16>], code: u8, form: Form, threads: Parallel<'_>) -> Vec<u16> {
+        let mask_runs = match self.masks {
+            Some((set, layout)) => threads.map(layout.runs, |k| layout.encode(self.busy, set, k)),
             None => vec![],
         };
-        let steps = self.steps_in_runs();
-        let share = |table: &Table, s: usize| Share::new(table.of[s], table.before[s]);
-        let shares: Shares = std::array::from_fn(|i| share(self.set.of(i / SYMBOLS), i % SYMBOLS));
-        let runs = threads.map(steps.len().div_ceil(per_run.max(1)), |k| {
-            self.run(&shares, &steps[k * per_run..steps.len().min((k + 1) * per_run)], form.exact)
-        });
-        let most = mask_runs.iter().chain(&runs).map(Vec::len).max().unwrap_or(0);
+        let most = mask_runs.iter().chain(runs).map(Vec::len).max().unwrap_or(0);
         let width = usize::BITS - most.leading_zeros();
         let mut tables = BitWriter::default();
         self.set.write(&mut tables);
-        if let Some((set, _)) = &self.masks {
+        if let Some((set, _)) = self.masks {
             set.write(&mut tables);
         }
         let tables = tables.finish();
@@ -238,10 +242,36 @@ impl Planned {
             words.extend((0..if form.wide { 4 } else { 2 }).map(|k| (self.steps >> (16 * k)) as u16));
         }
         let mut sizes = BitWriter::default();
-        mask_runs.iter().chain(&runs).for_each(|r| sizes.put(r.len() as u32, width));
+        mask_runs.iter().chain(runs).for_each(|r| sizes.put(r.len() as u32, width));
         words.extend(sizes.finish());
         words.extend(tables);
-        mask_runs.iter().chain(&runs).for_each(|r| words.extend_from_slice(r));
+        mask_runs.iter().for_each(|r| words.extend_from_slice(r));
+        words
+    }
+}
+
+/// The shares of all symbols.
+pub(super) fn shares(set: &Set) -> Shares {
+    let share = |table: &Table, s: usize| Share::new(table.of[s], table.before[s]);
+    std::array::from_fn(|i| share(set.of(i / SYMBOLS), i % SYMBOLS))
+}
+
+impl Planned {
+    /// The words of the section, with runs of `per_run` steps; `code` represents `per_run` in the first word.
+    pub(super) fn write(&self, threads: Parallel<'_>, per_run: usize, code: u8, form: Form) -> Vec<u16> {
+        let steps = self.steps_in_runs();
+        let shares = shares(&self.set);
+        let runs = threads.map(steps.len().div_ceil(per_run.max(1)), |k| {
+            self.run(&shares, &steps[k * per_run..steps.len().min((k + 1) * per_run)], form.exact)
+        });
+        let front = Front {
+            set: &self.set,
+            masks: self.masks.as_ref().map(|(set, layout)| (set, layout)),
+            busy: &self.busy,
+            steps: self.steps,
+        };
+        let mut words = front.words(&runs, code, form, threads);
+        runs.iter().for_each(|r| words.extend_from_slice(r));
         words
     }
 
@@ -275,7 +305,7 @@ impl Planned {
         encoder.finish()
     }
 
-    /// Encodes the raw bits of a step in groups of 16.
+    /// Encodes the raw bits of a step.
     fn raw(&self, encoder: &mut RunEncoder, first: usize, symbols: &[Symbol], bits: &[u32; LANES]) {
         let mut value = [0u64; LANES];
         for (l, s) in symbols.iter().enumerate().filter(|(l, _)| bits[*l] > 0) {
@@ -287,12 +317,17 @@ impl Planned {
                 u64::from(code) & ((1 << bits[l]) - 1)
             };
         }
-        let most = bits.iter().fold(0, |most, &n| n.max(most));
-        for group in (0..most.div_ceil(16)).rev() {
-            let (mut count, mut part) = ([0; LANES], [0; LANES]);
-            count.iter_mut().zip(bits).for_each(|(own, n)| *own = n.saturating_sub(16 * group).min(16));
-            part.iter_mut().zip(&value).for_each(|(own, v)| *own = (v >> (16 * group)) as u32 & 0xffff);
-            encoder.bits(&count, &part);
-        }
+        raw(encoder, bits, &value);
+    }
+}
+
+/// Encodes the raw bits of a step in groups of 16.
+pub(super) fn raw(encoder: &mut RunEncoder, bits: &[u32; LANES], value: &[u64; LANES]) {
+    let most = bits.iter().fold(0, |most, &n| n.max(most));
+    for group in (0..most.div_ceil(16)).rev() {
+        let (mut count, mut part) = ([0; LANES], [0; LANES]);
+        count.iter_mut().zip(bits).for_each(|(own, n)| *own = n.saturating_sub(16 * group).min(16));
+        part.iter_mut().zip(value).for_each(|(own, v)| *own = (v >> (16 * group)) as u32 & 0xffff);
+        encoder.bits(&count, &part);
     }
 }

@@ -95,11 +95,11 @@ pub(super) fn write(
     Ok(total)
 }
 
-/// Writes the words of a section that is not in a stream. The array has `bytes` bytes.
-pub(super) fn alone(section: &Planned, bytes: u64, form: Form, threads: Parallel<'_>) -> Vec<u16> {
-    let runs = (runs(bytes_of(section.cost).max(1), bytes) / 4).max(1) as usize;
-    let (per_run, code) = steps_of_run(section.steps.div_ceil(runs));
-    section.write(threads, per_run, code, form)
+/// The number of steps of a run of a section that is not in a stream, and its code. The section has a cost and `steps` steps in runs; the
+/// array has `bytes` bytes.
+pub(super) fn alone(cost: u64, steps: usize, bytes: u64) -> (usize, u8) {
+    let runs = (runs(bytes_of(cost).max(1), bytes) / 4).max(1) as usize;
+    steps_of_run(steps.div_ceil(runs))
 }
 
 /// The header of a stream: the part before the sections.

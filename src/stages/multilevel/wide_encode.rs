@@ -41,8 +41,14 @@ static WRITERS: [[u8; 8]; 256] = {
 #[target_feature(enable = "avx2,popcnt")]
 #[allow(unused_unsafe)] // Before Rust 1.87 some of the operations are unsafe inside of a function with the feature.
 pub(super) unsafe fn shares(of: &Shares, symbols: &[Symbol], exact: u32, to: &mut StepShares) {
-    let mut own = [Symbol::default(); LANES];
-    own[..symbols.len()].copy_from_slice(symbols);
+    let mut some = [Symbol::default(); LANES];
+    let own: &[Symbol; LANES] = match symbols.try_into() {
+        Ok(all) => all,
+        Err(_) => {
+            some[..symbols.len()].copy_from_slice(symbols);
+            &some
+        }
+    };
     let active = if symbols.len() < LANES { (1 << symbols.len()) - 1 } else { u32::MAX };
     let (mut any, mut large) = (0, 0);
     // SAFETY: the machine has AVX2. The index of a symbol has 10 bits, and there are 2^10 shares.
