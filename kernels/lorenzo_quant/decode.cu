@@ -3,7 +3,7 @@
 // Sums are computed in the order of the format, which matters where they round. If there are
 // outliers, differences are stored in the array before they become values: entries may come in any
 // order, and several may have one index.
-#include "lorenzo_quant/bricks.cuh"
+#include "lorenzo_quant/decode_bricks.cuh"
 #include "lorenzo_quant/entries.cuh"
 
 namespace fz {
@@ -151,7 +151,7 @@ template <int DIMS, class T, class C> FZ_DEV void decode(const Args& a, const Lo
   if constexpr (DIMS == 1) decode_1d(f, reinterpret_cast<T*>(shared));
   else if constexpr (DIMS == 2) decode_2d(f, p.dims[0], p.dims[1]);
   // Sums of codes alone do not round.
-  else if (!f.listed && sizeof(C) < sizeof(T)) decode_bricks<T, C>(f.codes, f.dst, f.n, f.step, f.zigzag, p, reinterpret_cast<uint2*>(shared));
+  else if (!f.listed && a.tag != BY_TILES && sizeof(C) < sizeof(T)) decode_bricks<T, C>(f.codes, f.dst, f.n, f.step, f.zigzag, p, reinterpret_cast<uint2*>(shared));
   else decode_3d(f, p.dims, *reinterpret_cast<T(*)[8][8][32]>(shared));
 }
 // Of arrays of 4 or 8 bytes a value, or of both (0).

@@ -1,6 +1,6 @@
 // LorenzoQuant: values to codes, outliers and exact pairs.
 #include "huffman/params.h"
-#include "lorenzo_quant/bricks.cuh"
+#include "lorenzo_quant/encode_bricks.cuh"
 #include "lorenzo_quant/differences.cuh"
 
 namespace fz {
@@ -117,15 +117,29 @@ FZ_DEV uint8_t* counts_of(const Args& a, const LorenzoQuantParams& p) {
   const uint64_t tiles = tiles_of(a, p);
   return reinterpret_cast<uint8_t*>(found_of(a) + 2 * (tiles ? tiles : 1));
 }
+// As encode_as<3, VALUE>, of few bricks.
+template <int VALUE> FZ_DEV void encode_few(const Args& a) {
+  const LorenzoQuantParams& p = params<LorenzoQuantParams>(a);
+  by_types(p, [&](auto value, auto code) {
+    typedef decltype(value) T;
+    if constexpr (sizeof(T) == VALUE) {
+      if (!encode_planes<T, decltype(code)>(a, p, found_of(a), found_of(a) + tiles_of(a, p), a.zeroed, NoCounts())) return;
+      if (blockIdx.x == 0 && threadIdx.x == 0) publish(output(a, 0), output(a, 0).max);
+      clear(address(output(a, 0)), p.count, output(a, 0).max / p.code, p.code);
+    }
+  });
+}
 // Zigzag codes of u16 from f32 in three dimensions: encoded, and counted for the coder that output
 // 4 goes to. All of them are below twice the radius, for which there is room.
-FZ_DEV void encode_and_count(const Args& a, uint32_t* shared) {
+template <bool FEW> FZ_DEV void encode_and_count(const Args& a, uint32_t* shared) {
   const LorenzoQuantParams& p = params<LorenzoQuantParams>(a);
   const uint32_t symbols = (uint32_t)((output(a, 4).max - huffman::COUNTS_AT) / 4);
-  if (blockIdx.x == 0 && threadIdx.x == 0) publish(output(a, 0), output(a, 0).max);
   for (uint32_t i = threadIdx.x; i < symbols; i += blockDim.x) shared[i] = 0;
   __syncthreads();
-  encode_bricks<float, uint16_t>(a, p, found_of(a), found_of(a) + tiles_of(a, p), a.zeroed, CodeCounts{shared, 0});
+  TileCount *outliers = found_of(a), *exact = found_of(a) + tiles_of(a, p);
+  if constexpr (!FEW) encode_bricks<float, uint16_t>(a, p, outliers, exact, a.zeroed, CodeCounts{shared, 0});
+  else if (!encode_planes<float, uint16_t>(a, p, outliers, exact, a.zeroed, CodeCounts{shared, 0})) return;
+  if (blockIdx.x == 0 && threadIdx.x == 0) publish(output(a, 0), output(a, 0).max);
   clear(address(output(a, 0)), p.count, output(a, 0).max / p.code, p.code);
   __syncthreads();
   uint32_t* all = reinterpret_cast<uint32_t*>(counts_of(a, p) + huffman::COUNTS_AT);
@@ -171,7 +185,13 @@ LORENZO_ENCODE(3d_f64, 3, 8)
 extern "C" __global__ void __launch_bounds__(256, 2) lorenzo_quant_encode_3d_f32_counts(FZ_ARGS) {
   if (fz::cancelled(a)) return;
   __shared__ uint32_t shared[fz::huffman::SHARED_SYMBOLS];
-  fz::lorenzo_quant::encode_and_count(a, shared);
+  fz::lorenzo_quant::encode_and_count<false>(a, shared);
+}
+extern "C" __global__ void __launch_bounds__(256, 2) lorenzo_quant_encode_3d_f32_few(FZ_ARGS) { fz::lorenzo_quant::encode_few<4>(a); }
+extern "C" __global__ void __launch_bounds__(256, 2) lorenzo_quant_encode_3d_f64_few(FZ_ARGS) { fz::lorenzo_quant::encode_few<8>(a); }
+extern "C" __global__ void __launch_bounds__(256, 2) lorenzo_quant_encode_3d_f32_counts_few(FZ_ARGS) {
+  __shared__ uint32_t shared[fz::huffman::SHARED_SYMBOLS];
+  fz::lorenzo_quant::encode_and_count<true>(a, shared);
 }
 LORENZO_LISTS(1)
 LORENZO_LISTS(2)
