@@ -1,26 +1,10 @@
 // LorenzoQuant: values to codes, outliers and exact pairs.
-#include "huffman/params.h"
-#include "lorenzo_quant/encode_bricks.cuh"
 #include "lorenzo_quant/differences.cuh"
+#include "lorenzo_quant/encode_bricks.cuh"
+#include "lorenzo_quant/tallies.cuh"
 
 namespace fz {
 namespace lorenzo_quant {
-// Memory that is zero when the call starts: entries of both kinds.
-struct Totals {
-  uint64_t outliers, exact;
-  FZ_DEV uint64_t all() const { return outliers + exact; }
-};
-FZ_DEV const Totals& totals(const Args& a) { return *reinterpret_cast<const Totals*>(a.zeroed); }
-// Room in the lists, in entries.
-FZ_DEV uint64_t room_in_lists(const Args& a, const LorenzoQuantParams& p) { return least(output(a, 2).max / p.value, output(a, 3).max / 4); }
-
-// Entries of the tiles: outliers of all, then exact values of all.
-FZ_DEV uint64_t tiles_of(const Args& a, const LorenzoQuantParams& p) {
-  const uint64_t per = TILE / p.value, room = output(a, 0).max / p.code, all = room > p.count ? room : p.count;
-  return (all + per - 1) / per;
-}
-FZ_DEV TileCount* found_of(const Args& a) { return reinterpret_cast<TileCount*>(a.zeroed + sizeof(Totals)); }
-
 template <class T, class C, int DIMS> FZ_DEV void encode(const Args& a, const LorenzoQuantParams& p, uint32_t* sums, Last<T>& last) {
   constexpr int N = 16 / sizeof(T);
   const Multiples<T> m(p, quantizer::load_metadata(input(a, 1)));
@@ -92,12 +76,6 @@ template <class T, int DIMS> FZ_DEV void list(const Args& a, const LorenzoQuantP
   }
 }
 
-// Zeros after the entries, for a stage that reads all of the room.
-FZ_DEV void clear(uint8_t* list, uint64_t from, uint64_t to, uint32_t width) {
-  const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
-  for (uint64_t i = from * width + (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < to * width; i += step) list[i] = 0;
-}
-
 // For arrays of 4 or 8 bytes a value, or of both (0). The memory that warps exchange data in has
 // room for either.
 template <int DIMS, int VALUE> FZ_DEV void encode_as(const Args& a, uint32_t* sums, Last<double>* ends) {
@@ -112,43 +90,17 @@ template <int DIMS, int VALUE> FZ_DEV void encode_as(const Args& a, uint32_t* su
     }
   });
 }
-// The counts of all codes, behind the counts of the tiles, in the layout of huffman::HuffmanCounts.
-FZ_DEV uint8_t* counts_of(const Args& a, const LorenzoQuantParams& p) {
-  const uint64_t tiles = tiles_of(a, p);
-  return reinterpret_cast<uint8_t*>(found_of(a) + 2 * (tiles ? tiles : 1));
-}
-// As encode_as<3, VALUE>, of few bricks.
-template <int VALUE> FZ_DEV void encode_few(const Args& a) {
-  const LorenzoQuantParams& p = params<LorenzoQuantParams>(a);
-  by_types(p, [&](auto value, auto code) {
-    typedef decltype(value) T;
-    if constexpr (sizeof(T) == VALUE) {
-      if (!encode_planes<T, decltype(code)>(a, p, found_of(a), found_of(a) + tiles_of(a, p), a.zeroed, NoCounts())) return;
-      if (blockIdx.x == 0 && threadIdx.x == 0) publish(output(a, 0), output(a, 0).max);
-      clear(address(output(a, 0)), p.count, output(a, 0).max / p.code, p.code);
-    }
-  });
-}
 // Zigzag codes of u16 from f32 in three dimensions: encoded, and counted for the coder that output
 // 4 goes to. All of them are below twice the radius, for which there is room.
-template <bool FEW> FZ_DEV void encode_and_count(const Args& a, uint32_t* shared) {
+FZ_DEV void encode_and_count(const Args& a, uint32_t* shared) {
   const LorenzoQuantParams& p = params<LorenzoQuantParams>(a);
   const uint32_t symbols = (uint32_t)((output(a, 4).max - huffman::COUNTS_AT) / 4);
+  if (blockIdx.x == 0 && threadIdx.x == 0) publish(output(a, 0), output(a, 0).max);
   for (uint32_t i = threadIdx.x; i < symbols; i += blockDim.x) shared[i] = 0;
   __syncthreads();
-  TileCount *outliers = found_of(a), *exact = found_of(a) + tiles_of(a, p);
-  if constexpr (!FEW) encode_bricks<float, uint16_t>(a, p, outliers, exact, a.zeroed, CodeCounts{shared, 0});
-  else if (!encode_planes<float, uint16_t>(a, p, outliers, exact, a.zeroed, CodeCounts{shared, 0})) return;
-  if (blockIdx.x == 0 && threadIdx.x == 0) publish(output(a, 0), output(a, 0).max);
+  encode_bricks<float, uint16_t>(a, p, found_of(a), found_of(a) + tiles_of(a, p), a.zeroed, CodeCounts{shared, 0});
   clear(address(output(a, 0)), p.count, output(a, 0).max / p.code, p.code);
-  __syncthreads();
-  uint32_t* all = reinterpret_cast<uint32_t*>(counts_of(a, p) + huffman::COUNTS_AT);
-  for (uint32_t i = threadIdx.x; i < symbols; i += blockDim.x) {
-    uint32_t found = shared[i];
-    // Elements beyond the array are zeros.
-    if (i == 0 && blockIdx.x == 0) found += (uint32_t)(output(a, 0).max / p.code - p.count);
-    if (found) atomicAdd(&all[i], found);
-  }
+  add_counts(a, p, shared, symbols);
 }
 template <int DIMS> FZ_DEV void list_as(const Args& a, uint32_t* sums, Last<double>* ends) {
   const LorenzoQuantParams& p = params<LorenzoQuantParams>(a);
@@ -185,13 +137,7 @@ LORENZO_ENCODE(3d_f64, 3, 8)
 extern "C" __global__ void __launch_bounds__(256, 2) lorenzo_quant_encode_3d_f32_counts(FZ_ARGS) {
   if (fz::cancelled(a)) return;
   __shared__ uint32_t shared[fz::huffman::SHARED_SYMBOLS];
-  fz::lorenzo_quant::encode_and_count<false>(a, shared);
-}
-extern "C" __global__ void __launch_bounds__(256, 2) lorenzo_quant_encode_3d_f32_few(FZ_ARGS) { fz::lorenzo_quant::encode_few<4>(a); }
-extern "C" __global__ void __launch_bounds__(256, 2) lorenzo_quant_encode_3d_f64_few(FZ_ARGS) { fz::lorenzo_quant::encode_few<8>(a); }
-extern "C" __global__ void __launch_bounds__(256, 2) lorenzo_quant_encode_3d_f32_counts_few(FZ_ARGS) {
-  __shared__ uint32_t shared[fz::huffman::SHARED_SYMBOLS];
-  fz::lorenzo_quant::encode_and_count<true>(a, shared);
+  fz::lorenzo_quant::encode_and_count(a, shared);
 }
 LORENZO_LISTS(1)
 LORENZO_LISTS(2)

@@ -170,41 +170,12 @@ template <class T> FZ_DEV void differences(T (&q)[16 / sizeof(T)], T (&behind)[1
   }
 }
 
-// A plane of a brick of which every value has a code, in whole pieces, from its values in `row` and the
-// multiples of the plane before; false if a value has no code. `good`: these multiples are right.
-template <bool ZIGZAGS, class C, class T, class Counts>
-FZ_DEV bool code_plane(const Brick<T>& b, const PlainMultiples<T>& multiples, T radius, Counts& counts, Row<T, 16 / sizeof(T)> (&row)[SIDE], T (&behind)[SIDE][16 / sizeof(T)], bool good, uint32_t z, uint8_t* to) {
-  constexpr int N = 16 / sizeof(T);
-  const uint32_t rows = b.rows();
-  const bool starts = b.starts();
-  T above[N] = {};
-  Row<C, N> made[Counts::WANTED ? SIDE : 1];
-#pragma unroll
-  for (int r = 0; r < SIDE; r++) {
-#pragma unroll
-    for (int k = 0; k < N; k++) row[r].e[k] = multiples.of(row[r].e[k], good);
-    differences<T>(row[r].e, behind[r], above, z, r, starts);
-#pragma unroll
-    for (int k = 0; k < N; k++) good = good & (Real<T>::abs(row[r].e[k]) < radius);  // seed: brick-radius
-    Row<C, N>& own = made[Counts::WANTED ? r : 0];
-    codes_of(row[r].e, ZIGZAGS, own);
-    if (r < (int)rows && b.have) own.store_whole(to + (uint64_t)r * b.nx * sizeof(C));
-  }
-  if (!__all_sync(ALL, good)) {
-    counts.passed(z);
-    return false;
-  }
-  if constexpr (Counts::WANTED) {
-#pragma unroll
-    for (int r = 0; r < SIDE; r++)
-      if (r < (int)rows && b.have) counts.add(made[r], N, z);
-  }
-  return true;
-}
-// All planes of a brick: false as soon as it turns out to be another.
+// A brick of which every value has a code, in whole pieces: false as soon as it turns out to be
+// another.
 template <bool ZIGZAGS, class T, class C, class Counts> FZ_DEV bool encode_plain(const Brick<T>& b, const Encoder<T>& e, const PlainMultiples<T>& multiples, Counts& counts) {
   constexpr int N = 16 / sizeof(T);
   const uint32_t rows = b.rows(), planes = b.planes();
+  const bool starts = b.starts();
   const uint64_t plane = (uint64_t)b.nx * b.ny, at = b.at(0, 0);
   const uint8_t* from = e.values.src + at * sizeof(T);
   uint8_t* to = e.codes + at * sizeof(C);
@@ -218,50 +189,43 @@ template <bool ZIGZAGS, class T, class C, class Counts> FZ_DEV bool encode_plain
     Row<T, N> row[SIDE];
 #pragma unroll
     for (int r = 0; r < SIDE; r++) row[r].load_whole(from + (uint64_t)r * b.nx * sizeof(T), r < (int)rows && b.have);
-    if (!code_plane<ZIGZAGS, C>(b, multiples, e.radius, counts, row, behind, true, z, to)) return false;
+    bool good = true;
+    T above[N] = {};
+    Row<C, N> made[Counts::WANTED ? SIDE : 1];
+#pragma unroll
+    for (int r = 0; r < SIDE; r++) {
+#pragma unroll
+      for (int k = 0; k < N; k++) row[r].e[k] = multiples.of(row[r].e[k], good);
+      differences<T>(row[r].e, behind[r], above, z, r, starts);
+#pragma unroll
+      for (int k = 0; k < N; k++) good = good & (Real<T>::abs(row[r].e[k]) < e.radius);  // seed: brick-radius
+      Row<C, N>& own = made[Counts::WANTED ? r : 0];
+      codes_of(row[r].e, ZIGZAGS, own);
+      if (r < (int)rows && b.have) own.store_whole(to + (uint64_t)r * b.nx * sizeof(C));
+    }
+    if (!__all_sync(ALL, good)) {
+      counts.passed(z);
+      return false;
+    }
+    if constexpr (Counts::WANTED) {
+#pragma unroll
+      for (int r = 0; r < SIDE; r++)
+        if (r < (int)rows && b.have) counts.add(made[r], N, z);
+    }
   }
   return true;
 }
-// A plane of a brick and the plane before, which is read again.
-template <class T> struct TwoPlanes {
-  static constexpr int N = 16 / sizeof(T);
-  Row<T, N> before[SIDE], row[SIDE];
-  FZ_DEV void load(const Brick<T>& b, const Values<T>& values, uint32_t z, bool there) {
-    const uint8_t* from = values.src + b.at(z, 0) * sizeof(T);
-    const uint64_t plane = (uint64_t)b.nx * b.ny * sizeof(T);
-#pragma unroll
-    for (int r = 0; r < SIDE; r++) {
-      const bool own = there && values.pieces && r < (int)b.rows() && b.have;
-      const uint8_t* at = from + (uint64_t)r * b.nx * sizeof(T);
-      before[r].load_whole(at - plane, own && z);
-      row[r].load_whole(at, own);
-    }
-  }
-};
-template <bool ZIGZAGS, class T, class C, class Counts> FZ_DEV bool encode_plane(const Brick<T>& b, const Encoder<T>& e, const PlainMultiples<T>& multiples, Counts& counts, TwoPlanes<T>& v, uint32_t z) {
-  constexpr int N = 16 / sizeof(T);
-  bool good = true;
-  T behind[SIDE][N];
-#pragma unroll
-  for (int r = 0; r < SIDE; r++)
-#pragma unroll
-    for (int k = 0; k < N; k++) behind[r][k] = multiples.of(v.before[r].e[k], good);  // seed: plane-before
-  return code_plane<ZIGZAGS, C>(b, multiples, e.radius, counts, v.row, behind, good, z, e.codes + b.at(z, 0) * sizeof(C));
-}
-// The planes from `first` to before `end` of any brick: outliers and exact values, rows of any length,
-// arrays that end early.
+// Any brick: outliers and exact values, rows of any length, arrays that end early.
 template <class T, class C, class Counts>
-__device__ __attribute__((noinline)) Tallies encode_any(const Brick<T> b, const Encoder<T> e, Tallies tallies, const Counts counts, uint32_t first, uint32_t end) {
+__device__ __attribute__((noinline)) Tallies encode_any(const Brick<T> b, const Encoder<T> e, Tallies tallies, const Counts counts) {
   constexpr int N = 16 / sizeof(T);
   const PlainMultiples<T> multiples(e.m);
   constexpr uint64_t PER = TILE / sizeof(T);
-  const uint32_t rows = b.rows();
+  const uint32_t rows = b.rows(), planes = b.planes();
   const bool starts = b.starts();
   T behind[SIDE][N] = {};
-  // Of the plane before the first one only the multiples are needed.
 #pragma unroll 1
-  for (uint32_t z = first ? first - 1 : 0; z < end; z++) {
-    const bool own = z >= first;
+  for (uint32_t z = 0; z < planes; z++) {
     T above[N] = {}, v[SIDE][N];
     // All loads of the plane are issued before the first result is used.
 #pragma unroll
@@ -274,14 +238,7 @@ __device__ __attribute__((noinline)) Tallies encode_any(const Brick<T> b, const 
       bool good = true;
 #pragma unroll
       for (int k = 0; k < N; k++) q[k] = multiples.of(v[r][k], good);
-      uint32_t exact = 0;
-      if (!__all_sync(ALL, good)) exact = row_of(e.m, v[r], q, have, starts);
-      if (!own) {
-#pragma unroll
-        for (int k = 0; k < N; k++) behind[r][k] = q[k];
-        continue;
-      }
-      tallies.exact.add(e.exact, PER, i, exact);
+      if (!__all_sync(ALL, good)) tallies.exact.add(e.exact, PER, i, row_of(e.m, v[r], q, have, starts));
       differences<T>(q, behind[r], above, z, r, starts);
       uint32_t flags = 0;
 #pragma unroll
@@ -311,35 +268,10 @@ template <class T, class C, class Counts> FZ_DEV void encode_bricks(const Args& 
     b.take(brick);
     counts.passed(0);
     const bool done = pieces && (Counts::WANTED || e.zigzag ? encode_plain<true, T, C>(b, e, multiples, counts) : encode_plain<false, T, C>(b, e, multiples, counts));
-    if (!done) tallies = encode_any<T, C>(b, e, tallies, counts, 0, b.planes());
+    if (!done) tallies = encode_any<T, C>(b, e, tallies, counts);
   }
   tallies.outliers.close(totals);
   tallies.exact.close(totals + 8);
-}
-
-// Few bricks: each warp of the grid has a plane of a brick, so that a small array occupies the GPU. The array is
-// read before earlier launches have ended. False: the call is cancelled.
-template <class T, class C, class Counts> FZ_DEV bool encode_planes(const Args& a, const LorenzoQuantParams& p, TileCount* outliers, TileCount* exact, uint64_t totals, Counts counts) {
-  constexpr int N = 16 / sizeof(T);
-  if (!a.fresh && cancelled(a)) return false;
-  const uint64_t i = (uint64_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-  const uint32_t z = (uint32_t)(i % SIDE);
-  Brick<T> b(p);
-  b.take(i / SIDE);
-  const bool there = i / SIDE < b.all && z < b.planes();
-  TwoPlanes<T> v;
-  v.load(b, Values<T>(a, p), z, there);
-  if (cancelled(a)) return false;
-  const Encoder<T> e(a, p, outliers, exact);
-  if (!there) return true;
-  const PlainMultiples<T> multiples(e.m);
-  counts.passed(z);
-  const bool pieces = e.values.pieces && aligned(e.codes, N * sizeof(C));
-  if (pieces && (Counts::WANTED || e.zigzag ? encode_plane<true, T, C>(b, e, multiples, counts, v, z) : encode_plane<false, T, C>(b, e, multiples, counts, v, z))) return true;
-  const Tallies tallies = encode_any<T, C>(b, e, Tallies(), counts, z, z + 1);
-  tallies.outliers.close(totals);
-  tallies.exact.close(totals + 8);
-  return true;
 }
 }  // namespace lorenzo_quant
 }  // namespace fz

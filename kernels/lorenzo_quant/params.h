@@ -32,8 +32,7 @@ constexpr static const uint32_t BLOCK = 256;
 /// Bytes of the numbers of outliers and exact values.
 constexpr static const uint64_t TOTALS_BYTES = 16;
 
-/// Tag of a decoder in three dimensions whose blocks have four tiles beside each other, with a line along z
-/// in each thread.
+/// Tag of `lorenzo_quant_decode_tiles_*`: it restores all arrays.
 constexpr static const uint32_t BY_TILES = 1;
 
 /// Parameters of all kernels.

@@ -24,8 +24,7 @@ pub const BLOCK: u32 = 256;
 /// Bytes of the numbers of outliers and exact values.
 pub const TOTALS_BYTES: u64 = 16;
 
-/// Tag of a decoder in three dimensions whose blocks have four tiles beside each other, with a line along z
-/// in each thread.
+/// Tag of `lorenzo_quant_decode_tiles_*`: it restores all arrays.
 pub const BY_TILES: u32 = 1;
 
 /// Parameters of all kernels.
