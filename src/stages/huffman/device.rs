@@ -33,7 +33,7 @@ fn near_symbols(params: &[u8; PARAM_BYTES], width: u32) -> Option<u32> {
 
 /// The encoder of stage lorenzo_quant, which counts its codes on the way.
 pub(super) static FUSIONS: &[&[Fusion]] = &[&[Fusion {
-    entries: &["lorenzo_quant_encode_3d_f32_counts"],
+    entries: &["lorenzo_quant_encode_3d_f32_counts", "lorenzo_quant_encode_3d_f32_counts_few"],
     kernel: Part { kernel: &lorenzo_quant::ENCODE, fits: any },
     fused: &[Part { kernel: &COUNT, fits: |params| near_symbols(params, 2).is_some() }],
     device: |shape, fused| {
