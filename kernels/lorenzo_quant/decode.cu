@@ -105,35 +105,19 @@ template <class T, class C> FZ_DEV void decode_2d(const Flow<T, C>& f, uint32_t 
 
 // Three dimensions: four tiles of 8 times 8 times 8 beside each other in 256 threads, of which each
 // has a line along z. Sums along y, whose rows are those of the warps before; along x; along z.
-struct FourTiles {
-  uint64_t x, y, z, i;
-  bool inside;
-  FZ_DEV FourTiles(const uint32_t (&dims)[3], uint64_t task) {
-    const uint64_t across = (dims[0] + 31ull) / 32, down = (dims[1] + 7ull) / 8;
-    x = task % across * 32 + (threadIdx.x & 31);
-    y = task / across % down * 8 + (threadIdx.x >> 5);
-    z = task / across / down * 8;
-    inside = x < dims[0] && y < dims[1];
-    i = (z * dims[1] + y) * dims[0] + x;
-  }
-  static FZ_DEV uint64_t all(const uint32_t (&dims)[3]) { return (dims[0] + 31ull) / 32 * ((dims[1] + 7ull) / 8) * ((dims[2] + 7ull) / 8); }
-};
 template <class T, class C> FZ_DEV void decode_3d(const Flow<T, C>& f, const uint32_t (&dims)[3], T (&rows)[8][8][32]) {
   const uint32_t lane = threadIdx.x & 31, row = threadIdx.x >> 5;
-  const uint64_t nz = dims[2], plane = (uint64_t)dims[0] * dims[1], all = FourTiles::all(dims);
-  T next[8];
-  const auto fetch = [&](uint64_t task) {
-    const FourTiles at(dims, task);
-#pragma unroll
-    for (int k = 0; k < 8; k++) next[k] = at.inside && at.z + k < nz ? f.difference(at.i + k * plane) : T(0);
-  };
-  if (blockIdx.x < all) fetch(blockIdx.x);
-  for (uint64_t task = blockIdx.x; task < all; task += gridDim.x) {
+  const uint64_t nx = dims[0], ny = dims[1], nz = dims[2], across = (nx + 31) / 32, down = (ny + 7) / 8;
+  for (uint64_t task = blockIdx.x; task < across * down * ((nz + 7) / 8); task += gridDim.x) {
+    const uint64_t x = task % across * 32 + lane, y = task / across % down * 8 + row, z = task / across / down * 8;
+    const bool inside = x < nx && y < ny;
+    const uint64_t i = (z * ny + y) * nx + x;
     T v[8];
 #pragma unroll
-    for (int k = 0; k < 8; k++) rows[k][row][lane] = next[k];
-    // The values of the next task are on their way meanwhile.
-    if (task + gridDim.x < all) fetch(task + gridDim.x);
+    for (int k = 0; k < 8; k++) {
+      v[k] = inside && z + k < nz ? f.difference(i + k * nx * ny) : T(0);
+      rows[k][row][lane] = v[k];
+    }
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < 8; k++) {
@@ -146,10 +130,9 @@ template <class T, class C> FZ_DEV void decode_3d(const Flow<T, C>& f, const uin
     for (int d = 1; d < 8; d <<= 1)
 #pragma unroll
       for (int k = 7; k >= d; k--) v[k] = v[k] + v[k - d];
-    const FourTiles at(dims, task);
 #pragma unroll
     for (int k = 0; k < 8; k++)
-      if (at.inside && at.z + k < nz) f.put(at.i + k * plane, v[k]);
+      if (inside && z + k < nz) f.put(i + k * nx * ny, v[k]);
   }
 }
 
@@ -160,15 +143,16 @@ FZ_DEV void clear_behind(const Args& a, const LorenzoQuantParams& p) {
   for (uint64_t i = (uint64_t)p.count * p.value + me; i < output(a, 0).max; i += step) dst[i] = 0;
 }
 
-// True if `decode_bricks` restores the array: sums of codes alone do not round.
-template <class T, class C> FZ_DEV bool in_bricks(const Flow<T, C>& f) { return !f.listed && sizeof(C) < sizeof(T); }
-
 // `shared`: as many elements as a block has to pass on.
 template <int DIMS, class T, class C> FZ_DEV void decode(const Args& a, const LorenzoQuantParams& p, double* shared) {
   const Flow<T, C> f(a, p);
+  // A chain has made the values where no differences are listed.
+  if (a.fused_count && !f.listed) return;
   if constexpr (DIMS == 1) decode_1d(f, reinterpret_cast<T*>(shared));
   else if constexpr (DIMS == 2) decode_2d(f, p.dims[0], p.dims[1]);
-  else if (in_bricks(f)) decode_bricks<T, C>(f.codes, f.dst, f.n, f.step, f.zigzag, p, reinterpret_cast<uint2*>(shared));
+  // Sums of codes alone do not round.
+  else if (!f.listed && sizeof(C) < sizeof(T)) decode_bricks<T, C>(f.codes, f.dst, f.n, f.step, f.zigzag, p, reinterpret_cast<uint2*>(shared));
+  else decode_3d(f, p.dims, *reinterpret_cast<T(*)[8][8][32]>(shared));
 }
 // Of arrays of 4 or 8 bytes a value, or of both (0).
 template <int DIMS, int VALUE> FZ_DEV void decode_as(const Args& a, double* shared) {
@@ -178,17 +162,14 @@ template <int DIMS, int VALUE> FZ_DEV void decode_as(const Args& a, double* shar
   });
   clear_behind(a, p);
 }
-// Three dimensions: any array, with tag BY_TILES, or those that are not restored in bricks.
-template <class T> FZ_DEV void decode_tiles(const Args& a, T (&rows)[8][8][32]) {
+// Three dimensions, few tiles. Needs half the registers of the functions for bricks, so that all blocks run at the
+// same time.
+template <class T> FZ_DEV void decode_few(const Args& a, T (&rows)[8][8][32]) {
   const LorenzoQuantParams& p = own_params(a);
   by_types(p, [&](auto value, auto code) {
-    if constexpr (sizeof(value) == sizeof(T)) {
-      const Flow<T, decltype(code)> f(a, p);
-      // A chain has made the values where no differences are listed.
-      if (a.fused_count ? f.listed : a.tag == BY_TILES || !in_bricks(f)) decode_3d(f, p.dims, rows);
-    }
+    if constexpr (sizeof(value) == sizeof(T)) decode_3d(Flow<T, decltype(code)>(a, p), p.dims, rows);
   });
-  if (a.tag == BY_TILES || a.fused_count) clear_behind(a, p);
+  clear_behind(a, p);
 }
 }  // namespace lorenzo_quant
 }  // namespace fz
@@ -264,15 +245,15 @@ LORENZO_DECODE(2d, 2, 0, 1, 4)
 LORENZO_DECODE(3d_f32, 3, 4, fz::lorenzo_quant::AHEAD_WORDS, 2)
 LORENZO_DECODE(3d_f64, 3, 8, fz::lorenzo_quant::AHEAD_WORDS, 2)
 
-#define LORENZO_TILES(NAME, T)                                                                  \
-  extern "C" __global__ void __launch_bounds__(256, 4) lorenzo_quant_decode_tiles_##NAME(FZ_ARGS) { \
-    if (fz::cancelled(a)) return;                                                               \
-    __shared__ T rows[8][8][32];                                                                \
-    fz::lorenzo_quant::decode_tiles<T>(a, rows);                                                \
+#define LORENZO_DECODE_FEW(NAME, T)                                                                  \
+  extern "C" __global__ void __launch_bounds__(256, 4) lorenzo_quant_decode_3d_##NAME##_few(FZ_ARGS) { \
+    if (fz::cancelled(a)) return;                                                                    \
+    __shared__ T rows[8][8][32];                                                                     \
+    fz::lorenzo_quant::decode_few<T>(a, rows);                                                       \
   }
 
-LORENZO_TILES(f32, float)
-LORENZO_TILES(f64, double)
+LORENZO_DECODE_FEW(f32, float)
+LORENZO_DECODE_FEW(f64, double)
 
 // Exact values to their places.
 extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_exact(FZ_ARGS) {

@@ -84,7 +84,7 @@ template <class T, class C> FZ_DEV void decode_bricks(const uint8_t* codes, uint
   Brick<T> b(p);
   // An infinite step makes no number of 0, which takes a look at every value.
   const bool pieces = aligned(codes, N * sizeof(C)) && aligned(dst, 16) && p.dims[0] % N == 0 && p.count <= n && Real<T>::abs(step) < Real<T>::infinity();
-  for (uint64_t brick = (uint64_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; brick < b.all; brick += (uint64_t)gridDim.x * (blockDim.x / 32)) {
+  for (uint64_t brick = (uint64_t)blockIdx.x * (BLOCK / 32) + threadIdx.x / 32; brick < b.all; brick += (uint64_t)gridDim.x * (BLOCK / 32)) {
     b.take(brick);
     if (pieces && zigzag) decode_brick<T, C, true, true>(b, codes, dst, n, step, ahead);
     else if (pieces) decode_brick<T, C, true, false>(b, codes, dst, n, step, ahead);

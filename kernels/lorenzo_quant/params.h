@@ -32,9 +32,6 @@ constexpr static const uint32_t BLOCK = 256;
 /// Bytes of the numbers of outliers and exact values.
 constexpr static const uint64_t TOTALS_BYTES = 16;
 
-/// Tag of `lorenzo_quant_decode_tiles_*`: it restores all arrays.
-constexpr static const uint32_t BY_TILES = 1;
-
 /// Parameters of all kernels.
 struct LorenzoQuantParams {
   double threshold;

@@ -1,6 +1,6 @@
 //! How the kernels run on a GPU.
 
-use super::params::{BLOCK, BY_TILES, EDGE, LorenzoQuantParams, STRIP, TOTALS_BYTES, ZIGZAG};
+use super::params::{BLOCK, EDGE, LorenzoQuantParams, STRIP, TOTALS_BYTES, ZIGZAG};
 use crate::base::tile::TILE;
 use crate::ir::device::{DeviceLaunch, LaunchShape, tiles};
 use crate::ir::kernel::{PARAM_BYTES, read_params};
@@ -13,11 +13,10 @@ const FEW_BRICKS: u64 = 2048;
 const FEW_THREADS: u32 = 64;
 /// Up to this number of bricks, a warp of an encoder has a plane instead of a brick.
 const PLANE_BRICKS: u64 = 1024;
-/// Up to this number of bricks, a block of a decoder has four tiles beside each other, with a line along z in each thread. All
-/// blocks then run at the same time.
-const TILE_BRICKS: u64 = 128;
 /// Blocks of such an encoder that occupy every multiprocessor; with more warps, the blocks are larger.
 const PLANE_BLOCKS: u64 = 128;
+/// Up to this number of groups of four tiles, a block of a decoder has a group. All blocks then run at the same time.
+const FEW_GROUPS: u64 = 512;
 
 pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<LorenzoQuantParams>(shape.params);
@@ -99,27 +98,19 @@ fn brick_blocks(p: &LorenzoQuantParams, threads: u32) -> u64 {
 
 pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<LorenzoQuantParams>(shape.params);
-    let [nx, ny, _] = p.dims.map(u64::from);
-    let made = DeviceLaunch::one("lorenzo_quant_decode_open", tiles(shape.output(0)).min(BLOCKS), BLOCK);
-    let lists = |made| with_lists(made, shape);
-    let made = match (p.ndim, p.value) {
-        (1, _) => {
-            lists(made).then("lorenzo_quant_decode_1d", u64::from(p.count).div_ceil(STRIP.into()), BLOCK)
-        }
+    let [nx, ny, nz] = p.dims.map(u64::from);
+    let groups = nx.div_ceil(32) * ny.div_ceil(EDGE.into()) * nz.div_ceil(EDGE.into());
+    let (decode, blocks) = match (p.ndim, p.value) {
+        (1, _) => ("lorenzo_quant_decode_1d", u64::from(p.count).div_ceil(STRIP.into())),
         // A warp has a tile.
-        (2, _) => {
-            let blocks = (nx.div_ceil(32) * ny.div_ceil(32)).div_ceil(8);
-            lists(made).then("lorenzo_quant_decode_2d", blocks, BLOCK)
-        }
-        _ if bricks(&p) <= TILE_BRICKS => by_tiles(lists(made), &p, BY_TILES),
-        (_, value) => {
-            let threads = if bricks(&p) <= FEW_BRICKS { FEW_THREADS } else { BLOCK };
-            let entry =
-                if value == 4 { "lorenzo_quant_decode_3d_f32" } else { "lorenzo_quant_decode_3d_f64" };
-            by_tiles(lists(made).then(entry, brick_blocks(&p, threads), threads), &p, 0)
-        }
+        (2, _) => ("lorenzo_quant_decode_2d", (nx.div_ceil(32) * ny.div_ceil(32)).div_ceil(8)),
+        (_, 4) if groups <= FEW_GROUPS => ("lorenzo_quant_decode_3d_f32_few", groups),
+        (_, 4) => ("lorenzo_quant_decode_3d_f32", brick_blocks(&p, BLOCK)),
+        _ if groups <= FEW_GROUPS => ("lorenzo_quant_decode_3d_f64_few", groups),
+        _ => ("lorenzo_quant_decode_3d_f64", brick_blocks(&p, BLOCK)),
     };
-    Some(with_exact(made, shape))
+    let made = DeviceLaunch::one("lorenzo_quant_decode_open", tiles(shape.output(0)).min(BLOCKS), BLOCK);
+    Some(finish(made, shape, (decode, blocks)))
 }
 
 /// One dimension, with tiles around their means: the header is checked first.
@@ -127,35 +118,22 @@ pub(super) fn decode_centered(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<LorenzoQuantParams>(shape.params);
     let made = DeviceLaunch::one("lorenzo_quant_check_centered", 1, 32);
     let made = made.then("lorenzo_quant_decode_open", tiles(shape.output(0)).min(BLOCKS), BLOCK);
-    let blocks = u64::from(p.count).div_ceil(STRIP.into());
-    Some(with_exact(with_lists(made, shape).then("lorenzo_quant_decode_centered", blocks, BLOCK), shape))
+    Some(finish(made, shape, ("lorenzo_quant_decode_centered", u64::from(p.count).div_ceil(STRIP.into()))))
 }
 
-/// Blocks of a launch over the lists.
-fn listed(shape: &LaunchShape<'_>) -> u64 {
-    (shape.input(2) / 4).div_ceil(BLOCK.into()).min(BLOCKS)
-}
-
-/// After the check of the lists: outliers are added to the differences.
-fn with_lists(device_launch: DeviceLaunch, shape: &LaunchShape<'_>) -> DeviceLaunch {
-    device_launch.then("lorenzo_quant_decode_lists", listed(shape), BLOCK)
-}
-
-/// The last launch stores the exact values.
-fn with_exact(device_launch: DeviceLaunch, shape: &LaunchShape<'_>) -> DeviceLaunch {
+/// The steps after the check of the lists: the outliers, sums, and the exact values.
+fn finish(
+    device_launch: DeviceLaunch,
+    shape: &LaunchShape<'_>,
+    (decode, blocks): (&'static str, u64),
+) -> DeviceLaunch {
+    let listed = (shape.input(2) / 4).div_ceil(BLOCK.into()).min(BLOCKS);
+    let device_launch = device_launch
+        .then("lorenzo_quant_decode_lists", listed, BLOCK)
+        .then(decode, blocks, BLOCK)
+        .then("lorenzo_quant_decode_exact", listed, BLOCK);
     // The check that indices of outliers and of exact values ascend.
-    device_launch.then("lorenzo_quant_decode_exact", listed(shape), BLOCK).with(8, 0)
-}
-
-/// Sums in three dimensions tile by tile: with tag BY_TILES of any array, otherwise of arrays that no launch before has restored.
-fn by_tiles(device_launch: DeviceLaunch, p: &LorenzoQuantParams, tag: u32) -> DeviceLaunch {
-    /// Enough blocks for any device, which then have several tasks.
-    const MOST: u64 = 1 << 12;
-    let [nx, ny, nz] = p.dims.map(u64::from);
-    let blocks = nx.div_ceil(32) * ny.div_ceil(EDGE.into()) * nz.div_ceil(EDGE.into());
-    let entry =
-        if p.value == 4 { "lorenzo_quant_decode_tiles_f32" } else { "lorenzo_quant_decode_tiles_f64" };
-    device_launch.then_tagged(entry, blocks.min(MOST), BLOCK, tag)
+    device_launch.with(8, 0)
 }
 
 /// True if `fused_fz_decode` accepts fields of these parameters: zigzag codes of u16 from f32 whose tiles are
@@ -190,6 +168,7 @@ pub(crate) fn fused(
     let device_launch = starts
         .then("lorenzo_quant_decode_open", tiles(shape.input(2)).clamp(1, BLOCKS), BLOCK)
         .then("fused_fz_decode", fused_blocks, 128);
-    let device_launch = with_exact(by_tiles(with_lists(device_launch, shape), &p, 0), shape);
+    let device_launch =
+        finish(device_launch, shape, ("lorenzo_quant_decode_3d_f32", brick_blocks(&p, BLOCK)));
     Some(DeviceLaunch { scratch, ..device_launch })
 }

@@ -24,9 +24,6 @@ pub const BLOCK: u32 = 256;
 /// Bytes of the numbers of outliers and exact values.
 pub const TOTALS_BYTES: u64 = 16;
 
-/// Tag of `lorenzo_quant_decode_tiles_*`: it restores all arrays.
-pub const BY_TILES: u32 = 1;
-
 /// Parameters of all kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]

@@ -101,7 +101,7 @@ fn bricks_that_end_in_something_rare_are_counted_once() {
 }
 
 /// More bricks than encoders code plane by plane (`PLANE_BRICKS` in src/stages/lorenzo_quant/device.rs), and as many; hardly any
-/// elements in each. The last array has more bricks than decoders restore tile by tile (`TILE_BRICKS`).
+/// elements in each. The last array has more tiles than `FEW_GROUPS`.
 #[test]
 fn many_bricks() {
     let mut rng = Rng(0x9b05_688c);
