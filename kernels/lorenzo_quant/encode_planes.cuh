@@ -53,8 +53,7 @@ template <bool ZIGZAGS, class T, class C, class Counts> FZ_DEV bool encode_plane
   return true;
 }
 
-// As encode_any, of one plane. The rows are not unrolled, because a call that runs this code at all runs it once, and
-// then fetching the code takes most of the time.
+// As encode_any, of one plane, row by row: the code is short, and few planes need it.
 template <class T, class C, class Counts>
 __device__ __attribute__((noinline)) Tallies encode_any_plane(const Brick<T> b, const Encoder<T> e, const Counts counts, uint32_t z) {
   constexpr int N = 16 / sizeof(T);
