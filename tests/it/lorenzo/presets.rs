@@ -126,7 +126,7 @@ fn many_bricks() {
 fn many_bricks_that_end_in_something_rare() {
     let sets = [("mode", "abs"), ("error_bound", "0.3"), ("outlier_capacity", "1")];
     for (plane, rare) in [(0, f64::NAN), (3, 1e4), (7, f64::NAN)] {
-        let mut values: Vec<f64> = (0..20 * 8211).map(|i| ((i * i) % 61) as f64).collect();
+        let mut values: Vec<f64> = (0..20 * 8211_i64).map(|i| ((i * i) % 61) as f64).collect();
         values[(2048 + plane) * 20 + 17] = rare;
         let sample = Sample::of(DType::F32, &[20, 1, 8211], values);
         agrees(&stage("cusz", &sets), &sample, &bare(Container::Fzm), [0, 0]);
