@@ -136,6 +136,46 @@ template <class T, class C> FZ_DEV void decode_3d(const Flow<T, C>& f, const uin
   }
 }
 
+// Three dimensions, many tiles of f32 whose differences are in the array: a warp has four tiles beside each
+// other, plane by plane, and a thread the rows of a column. It keeps the sums of earlier planes that the next
+// ones add, so that warps exchange no data. The sums are those of `decode_3d`, in the same order.
+FZ_DEV void decode_columns(uint8_t* dst, float step, const uint32_t (&dims)[3]) {
+  const uint64_t nx = dims[0], ny = dims[1], nz = dims[2], across = (nx + 31) / 32, down = (ny + 7) / 8, warps = (uint64_t)gridDim.x * 8;
+  for (uint64_t task = (uint64_t)blockIdx.x * 8 + (threadIdx.x >> 5); task < across * down * ((nz + 7) / 8); task += warps) {
+    const uint64_t x = task % across * 32 + (threadIdx.x & 31), y = task / across % down * 8, z = task / across / down * 8;
+    const uint32_t rows = x < nx ? (uint32_t)least(ny - y, 8) : 0, planes = (uint32_t)least(nz - z, 8);
+    uint8_t *at = dst + ((z * ny + y) * nx + x) * 4, *ahead = at;
+    float next[8];
+    const auto fetch = [&](bool there) {
+      const uint8_t* row = ahead;
+#pragma unroll
+      for (uint32_t r = 0; r < 8; r++, row += nx * 4) next[r] = there && r < rows ? load<float>(row) : 0.0f;
+      ahead += nx * ny * 4;
+    };
+    fetch(true);
+    // Of each row: the sum of the plane before, sums of two planes, and sums of four planes.
+    float one[8], two[2][8], four[4][8];
+#pragma unroll
+    for (uint32_t k = 0; k < 8; k++, at += nx * ny * 4) {
+      float v[8];
+#pragma unroll
+      for (int r = 0; r < 8; r++) v[r] = r ? v[r ? r - 1 : 0] + next[r] : next[r];
+      // The next plane is on its way meanwhile.
+      if (k < 7) fetch(k + 1 < planes);
+      uint8_t* row = at;
+#pragma unroll
+      for (uint32_t r = 0; r < 8; r++, row += nx * 4) {
+        const float all = sum_along<8>(v[r]), pair = k >= 1 ? all + one[r] : all, quad = k >= 2 ? pair + two[k % 2][r] : pair;
+        const float sum = k >= 4 ? quad + four[k % 4][r] : quad;
+        one[r] = all;
+        two[k % 2][r] = pair;
+        four[k % 4][r] = quad;
+        if (r < rows && k < planes) store<float>(row, canonical(sum * step));
+      }
+    }
+  }
+}
+
 // Zeros after the predicted elements.
 FZ_DEV void clear_behind(const Args& a, const LorenzoQuantParams& p) {
   uint8_t* dst = address(output(a, 0));
@@ -152,7 +192,13 @@ template <int DIMS, class T, class C> FZ_DEV void decode(const Args& a, const Lo
   else if constexpr (DIMS == 2) decode_2d(f, p.dims[0], p.dims[1]);
   // Sums of codes alone do not round.
   else if (!f.listed && sizeof(C) < sizeof(T)) decode_bricks<T, C>(f.codes, f.dst, f.n, f.step, f.zigzag, p, reinterpret_cast<uint2*>(shared));
-  else decode_3d(f, p.dims, *reinterpret_cast<T(*)[8][8][32]>(shared));
+  else {
+    if constexpr (sizeof(T) == 4) {
+      if (f.listed && f.n >= p.count) return decode_columns(f.dst, f.step, p.dims);
+    }
+    // The sums of columns of f64 do not fit into registers.
+    decode_3d(f, p.dims, *reinterpret_cast<T(*)[8][8][32]>(shared));
+  }
 }
 // Of arrays of 4 or 8 bytes a value, or of both (0).
 template <int DIMS, int VALUE> FZ_DEV void decode_as(const Args& a, double* shared) {

@@ -50,13 +50,17 @@ template <class T, int DIMS> FZ_DEV void list(const Args& a, const LorenzoQuantP
     if (outliers.here + exact.here == 0) continue;
     const uint64_t first = first_of<T>(tile);
     uint32_t out[UNITS], kept[UNITS], before_out[UNITS], before_kept[UNITS];
+    Differences<T> found[UNITS];
     over_tile(f, first, radius, last, [&](int i, const Differences<T>& u) {
+      found[i] = u;
       out[i] = u.outliers;
       kept[i] = u.exact;
     });
     count_before(out, before_out, sums);
     count_before(kept, before_kept, sums);
-    over_tile(f, first, radius, last, [&](int i, const Differences<T>& u) {
+#pragma unroll 1
+    for (int i = 0; i < UNITS; i++) {
+      const Differences<T>& u = found[i];
       const uint64_t index = first + unit_at(i) / sizeof(T);
       uint64_t j = (uint64_t)outliers.before + before_out[i], e = all.outliers + exact.before + before_kept[i];
 #pragma unroll
@@ -72,7 +76,7 @@ template <class T, int DIMS> FZ_DEV void list(const Args& a, const LorenzoQuantP
           e++;
         }
       }
-    });
+    }
   }
 }
 
