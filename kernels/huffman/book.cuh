@@ -40,12 +40,40 @@ FZ_DEV void book_sort(uint64_t* key, uint32_t n) {
   __syncthreads();
 }
 
+// The end of `book_queues`: the last nodes, no more than a warp has lanes, in registers in merged order.
+// Each step pairs the two smallest. Returns the number of sums.
+template <class I> FZ_DEV uint32_t book_last(const BookNodes<I>& b, uint32_t leaf, uint32_t leaves, uint32_t node, uint32_t made, int lane) {
+  const uint32_t ls = leaves - leaf, ns = made - node;
+  const uint64_t *A = b.leaf + leaf, *B = b.node + node;
+  uint32_t left = ls + ns;
+  // Leaves among the first `lane` of the merged order.
+  uint32_t low = (uint32_t)lane > ns ? lane - ns : 0, high = min((uint32_t)lane, ls);
+  while (low < high) {
+    const uint32_t m = (low + high) / 2;
+    if (A[m] <= B[lane - 1 - m]) low = m + 1;
+    else high = m;
+  }
+  const uint32_t x = low, y = lane - low;
+  const bool there = (uint32_t)lane < left, is_leaf = there && x < ls && (y >= ns || A[x] <= B[y]);
+  uint64_t count = !there ? NOWHERE : is_leaf ? A[x] : B[y];
+  uint32_t at = is_leaf ? leaf + x : b.cap + node + y;
+  for (; left > 1; left--, made++) {
+    const uint64_t sum = __shfl_sync(ALL, count, 0) + __shfl_sync(ALL, count, 1), count1 = __shfl_down_sync(ALL, count, 1), count2 = __shfl_down_sync(ALL, count, 2);
+    const uint32_t at1 = __shfl_down_sync(ALL, at, 1), at2 = __shfl_down_sync(ALL, at, 2);
+    if (lane < 2) b.parent[at] = (I)made;
+    const uint32_t place = __popc(__ballot_sync(ALL, count <= sum)) - 2, own = (uint32_t)lane;  // seed: book-last
+    at = own < place ? at2 : own == place ? b.cap + made : at1;
+    count = own + 1 >= left ? NOWHERE : own < place ? count2 : own == place ? sum : count1;
+  }
+  return made;
+}
+
 // One warp, no barrier. Per round all nodes that do not exceed the smallest sum are paired in
 // merged order, with the result of repeatedly pairing the two smallest: new sums go after equal
 // ones. The minimum doubles every two rounds.
 template <class I> FZ_DEV uint32_t book_queues(const BookNodes<I>& b, uint32_t leaves, int lane) {
   uint32_t leaf = 0, node = 0, made = 0;
-  while ((leaves - leaf) + (made - node) > 1) {
+  while ((leaves - leaf) + (made - node) > 32) {
     const uint64_t L = leaf + lane < leaves ? b.leaf[leaf + lane] : NOWHERE, N = node + lane < made ? b.node[node + lane] : NOWHERE;
     const uint64_t l0 = __shfl_sync(ALL, L, 0), l1 = __shfl_sync(ALL, L, 1), n0 = __shfl_sync(ALL, N, 0), n1 = __shfl_sync(ALL, N, 1);
     const uint64_t sum = l0 <= n0 ? l0 + (l1 <= n0 ? l1 : n0) : n0 + (l0 <= n1 ? l0 : n1);
@@ -79,7 +107,7 @@ template <class I> FZ_DEV uint32_t book_queues(const BookNodes<I>& b, uint32_t l
     made += pairs;
     __syncwarp();
   }
-  return made;
+  return book_last(b, leaf, leaves, node, made, lane);
 }
 
 // One thread: the heap of the reference, which moves nothing past its equal. Counts are in `key`,

@@ -10,7 +10,7 @@ using namespace fz::huffman;
 
 constexpr uint32_t FEW_WARPS = 4, FEW_SYMBOLS = 1024;
 // Longer partitions are read from global memory and written there.
-constexpr uint32_t FEW_WORDS = FEW_SYMBOLS * MAX_CODE_BITS / 32 + 2;
+constexpr uint32_t BEHIND = 3, FEW_WORDS = FEW_SYMBOLS * MAX_CODE_BITS / 32 + BEHIND;
 
 template <class T> struct FewShared {
   uint4 table[TABLE / 4];
@@ -18,35 +18,49 @@ template <class T> struct FewShared {
   T symbols[FEW_WARPS][FEW_SYMBOLS];
 };
 
-// The words of a partition; behind them, ones.
-struct PartitionBits {
+// The words of a partition, in shared memory or not; behind them, ones.
+template <bool STAGED> struct PartitionBits {
   const uint8_t* from;
-  const uint32_t* staged;  // null: they are in global memory
+  const uint32_t* staged;
   uint32_t words;
-  FZ_DEV uint32_t word(uint32_t i) const { return staged ? staged[i] : i < words ? load<uint32_t>(from + 4ull * i) : ALL; }
-  FZ_DEV uint32_t peek(uint32_t at) const { return __funnelshift_l(word((at >> 5) + 1), word(at >> 5), at & 31); }
+  FZ_DEV uint32_t word(uint32_t i) const {
+    if (STAGED) return staged[i];
+    return i < words ? load<uint32_t>(from + 4ull * i) : ALL;
+  }
 };
 
 // The codes of a lane that start before `end`. `put(k, symbol)` receives them. Returns where the next code
-// starts. `bad`: some bits are no code.
-template <class F> FZ_DEV uint32_t decode_codes(const PartitionBits& bits, const HuffmanTables& tables, uint32_t at, uint32_t end, uint32_t& count, bool& bad, F put) {
+// starts. `bad`: some bits are no code. Registers hold the words of the next bits, so that a code depends on
+// one load.
+template <class Bits, class F> FZ_DEV uint32_t decode_codes(const Bits& bits, const HuffmanTables& tables, uint32_t at, uint32_t end, uint32_t& count, bool& bad, F put) {
   count = 0;
   bad = false;
+  if (at >= end) return at;
+  uint32_t i = at >> 5, w0 = bits.word(i), w1 = bits.word(i + 1), w2 = bits.word(i + 2);
 #pragma unroll 1
-  while (at < end) {
-    const uint32_t e = tables.any_of(bits.peek(at));
+  do {
+    const uint32_t peek = __funnelshift_l(w1, w0, at & 31);
+    uint32_t e = tables.first_of(peek);
+    if (e == 0) e = tables.any_of(peek);
     if (e == 0) {
       bad = true;
       return end;
     }
     put(count++, e >> 16);
     at += e & 0xffff;
-  }
+    // No code is longer than a word.
+    if (at >> 5 != i) {
+      i++;
+      w0 = w1;
+      w1 = w2;
+      w2 = bits.word(i + 2);  // seed: few-words
+    }
+  } while (at < end);
   return at;
 }
 
 // Decodes `mine` symbols out of `total` bits, by a warp. False: no encoder writes them.
-template <class T> FZ_DEV bool decode_partition(FewShared<T>& s, const PartitionBits& bits, const HuffmanTables& tables, uint32_t total, uint32_t mine, uint8_t* to, uint32_t room) {
+template <class T, class Bits> FZ_DEV bool decode_partition(FewShared<T>& s, const Bits& bits, const HuffmanTables& tables, uint32_t total, uint32_t mine, uint8_t* to, uint32_t room) {
   const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5, each = total / 32 + (total % 32 != 0);
   const uint32_t first = min(lane * each, total), end = first + min(each, total - first);
   uint32_t start = first, next = 0, count = 0;
@@ -101,15 +115,15 @@ template <class T> FZ_DEV void decode_few(const Args& a, FewShared<T>& s) {
       good = false;
       continue;
     }
-    PartitionBits bits = {src + f.cells_at + 4 * first, nullptr, words};
-    if (words + 2 <= FEW_WORDS) {
-      uint32_t* to = s.words[warp];
-      for (uint32_t i = lane; i < words + 2; i += 32) to[i] = i < words ? load<uint32_t>(bits.from + 4ull * i) : ALL;
-      bits.staged = to;
-      __syncwarp();
-    }
+    const uint8_t* from = src + f.cells_at + 4 * first;
+    uint32_t* staged = s.words[warp];
     const uint32_t mine = (uint32_t)least(n - row, f.sublen), left = room > row ? (uint32_t)least(room - row, mine) : 0;
-    good &= decode_partition<T>(s, bits, tables, total, mine, dst + row * sizeof(T), left);
+    uint8_t* to = dst + row * sizeof(T);
+    if (words + BEHIND <= FEW_WORDS) {
+      for (uint32_t i = lane; i < words + BEHIND; i += 32) staged[i] = i < words ? load<uint32_t>(from + 4ull * i) : ALL;
+      __syncwarp();
+      good &= decode_partition<T>(s, PartitionBits<true>{from, staged, words}, tables, total, mine, to, left);
+    } else good &= decode_partition<T>(s, PartitionBits<false>{from, nullptr, words}, tables, total, mine, to, left);
     __syncwarp();
   }
   if (!good && lane == 0) fail(a, CORRUPT);

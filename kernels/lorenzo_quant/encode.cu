@@ -1,26 +1,10 @@
 // LorenzoQuant: values to codes, outliers and exact pairs.
-#include "huffman/params.h"
-#include "lorenzo_quant/bricks.cuh"
 #include "lorenzo_quant/differences.cuh"
+#include "lorenzo_quant/encode_bricks.cuh"
+#include "lorenzo_quant/tallies.cuh"
 
 namespace fz {
 namespace lorenzo_quant {
-// Memory that is zero when the call starts: entries of both kinds.
-struct Totals {
-  uint64_t outliers, exact;
-  FZ_DEV uint64_t all() const { return outliers + exact; }
-};
-FZ_DEV const Totals& totals(const Args& a) { return *reinterpret_cast<const Totals*>(a.zeroed); }
-// Room in the lists, in entries.
-FZ_DEV uint64_t room_in_lists(const Args& a, const LorenzoQuantParams& p) { return least(output(a, 2).max / p.value, output(a, 3).max / 4); }
-
-// Entries of the tiles: outliers of all, then exact values of all.
-FZ_DEV uint64_t tiles_of(const Args& a, const LorenzoQuantParams& p) {
-  const uint64_t per = TILE / p.value, room = output(a, 0).max / p.code, all = room > p.count ? room : p.count;
-  return (all + per - 1) / per;
-}
-FZ_DEV TileCount* found_of(const Args& a) { return reinterpret_cast<TileCount*>(a.zeroed + sizeof(Totals)); }
-
 template <class T, class C, int DIMS> FZ_DEV void encode(const Args& a, const LorenzoQuantParams& p, uint32_t* sums, Last<T>& last) {
   constexpr int N = 16 / sizeof(T);
   const Multiples<T> m(p, quantizer::load_metadata(input(a, 1)));
@@ -66,13 +50,17 @@ template <class T, int DIMS> FZ_DEV void list(const Args& a, const LorenzoQuantP
     if (outliers.here + exact.here == 0) continue;
     const uint64_t first = first_of<T>(tile);
     uint32_t out[UNITS], kept[UNITS], before_out[UNITS], before_kept[UNITS];
+    Differences<T> found[UNITS];
     over_tile(f, first, radius, last, [&](int i, const Differences<T>& u) {
+      found[i] = u;
       out[i] = u.outliers;
       kept[i] = u.exact;
     });
     count_before(out, before_out, sums);
     count_before(kept, before_kept, sums);
-    over_tile(f, first, radius, last, [&](int i, const Differences<T>& u) {
+#pragma unroll 1
+    for (int i = 0; i < UNITS; i++) {
+      const Differences<T>& u = found[i];
       const uint64_t index = first + unit_at(i) / sizeof(T);
       uint64_t j = (uint64_t)outliers.before + before_out[i], e = all.outliers + exact.before + before_kept[i];
 #pragma unroll
@@ -88,14 +76,8 @@ template <class T, int DIMS> FZ_DEV void list(const Args& a, const LorenzoQuantP
           e++;
         }
       }
-    });
+    }
   }
-}
-
-// Zeros after the entries, for a stage that reads all of the room.
-FZ_DEV void clear(uint8_t* list, uint64_t from, uint64_t to, uint32_t width) {
-  const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
-  for (uint64_t i = from * width + (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < to * width; i += step) list[i] = 0;
 }
 
 // For arrays of 4 or 8 bytes a value, or of both (0). The memory that warps exchange data in has
@@ -112,11 +94,6 @@ template <int DIMS, int VALUE> FZ_DEV void encode_as(const Args& a, uint32_t* su
     }
   });
 }
-// The counts of all codes, behind the counts of the tiles, in the layout of huffman::HuffmanCounts.
-FZ_DEV uint8_t* counts_of(const Args& a, const LorenzoQuantParams& p) {
-  const uint64_t tiles = tiles_of(a, p);
-  return reinterpret_cast<uint8_t*>(found_of(a) + 2 * (tiles ? tiles : 1));
-}
 // Zigzag codes of u16 from f32 in three dimensions: encoded, and counted for the coder that output
 // 4 goes to. All of them are below twice the radius, for which there is room.
 FZ_DEV void encode_and_count(const Args& a, uint32_t* shared) {
@@ -127,14 +104,7 @@ FZ_DEV void encode_and_count(const Args& a, uint32_t* shared) {
   __syncthreads();
   encode_bricks<float, uint16_t>(a, p, found_of(a), found_of(a) + tiles_of(a, p), a.zeroed, CodeCounts{shared, 0});
   clear(address(output(a, 0)), p.count, output(a, 0).max / p.code, p.code);
-  __syncthreads();
-  uint32_t* all = reinterpret_cast<uint32_t*>(counts_of(a, p) + huffman::COUNTS_AT);
-  for (uint32_t i = threadIdx.x; i < symbols; i += blockDim.x) {
-    uint32_t found = shared[i];
-    // Elements beyond the array are zeros.
-    if (i == 0 && blockIdx.x == 0) found += (uint32_t)(output(a, 0).max / p.code - p.count);
-    if (found) atomicAdd(&all[i], found);
-  }
+  add_counts(a, p, shared, symbols);
 }
 template <int DIMS> FZ_DEV void list_as(const Args& a, uint32_t* sums, Last<double>* ends) {
   const LorenzoQuantParams& p = params<LorenzoQuantParams>(a);

@@ -17,7 +17,8 @@ const COUNTERS: u64 = 528;
 const COUNTED: u64 = 1 << 15;
 /// Threads of a block that decodes a partition in each.
 const DECODE_THREADS: u32 = 256;
-/// Up to this number of partitions, a warp decodes each of them, and a block has this number of warps: `decode_few.cu`.
+/// Up to this number of partitions, a warp decodes each of them, and a block has this number of warps: `decode_few.cu`. All blocks of the
+/// encoder then run at the same time: `encode_few.cu`.
 const FEW: u64 = 2048;
 const FEW_WARPS: u32 = 4;
 /// Up to this number of groups of partitions, SHARES blocks move the cells of a group together.
@@ -32,7 +33,7 @@ fn near_symbols(params: &[u8; PARAM_BYTES], width: u32) -> Option<u32> {
 
 /// The encoder of stage lorenzo_quant, which counts its codes on the way.
 pub(super) static FUSIONS: &[&[Fusion]] = &[&[Fusion {
-    entries: &["lorenzo_quant_encode_3d_f32_counts"],
+    entries: &["lorenzo_quant_encode_3d_f32_counts", "lorenzo_quant_encode_3d_f32_counts_few"],
     kernel: Part { kernel: &lorenzo_quant::ENCODE, fits: any },
     fused: &[Part { kernel: &COUNT, fits: |params| near_symbols(params, 2).is_some() }],
     device: |shape, fused| {
@@ -60,6 +61,9 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     };
     let symbols = shape.input(0) / u64::from(p.width.max(1));
     let partitions = symbols.div_ceil(if p.partition == 0 { MIN_PARTITION } else { p.partition }.into());
+    if short && [0, MIN_PARTITION].contains(&p.partition) && partitions <= FEW {
+        return Some(encode_few(partitions, &p));
+    }
     let groups = partitions.div_ceil(CODER_THREADS.into());
     let shares = if groups <= FEW_GROUPS { SHARES } else { 1 };
     let device_launch = DeviceLaunch::one(book, 1, 1024)
@@ -71,6 +75,20 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let counts = 4 * (partitions.div_ceil(CODER_TILE.into()) + partitions + 8);
     let slots = counts + (symbols + u64::from(MAX_PARTITION)).div_ceil(8) * u64::from(MAX_CODE_BITS);
     Some(device_launch.with(0, SCRATCH_HEADER_BYTES + 8 * bklen + slots.max(book)))
+}
+
+/// The encoder of few partitions, of MIN_PARTITION symbols, all of which are coded at the same time.
+fn encode_few(partitions: u64, p: &HuffmanParams) -> DeviceLaunch {
+    /// Bytes of the state of a block, for look-back.
+    const STATE: u64 = 8;
+    let code = match p.width {
+        1 => "huffman_code_few_u8",
+        2 => "huffman_code_few_u16",
+        _ => "huffman_code_few_u32",
+    };
+    let blocks = partitions.div_ceil(CODER_TILE.into()).max(1);
+    let scratch = SCRATCH_HEADER_BYTES + 8 * u64::from(p.bklen).next_multiple_of(4);
+    DeviceLaunch::one("huffman_book", 1, 1024).then(code, blocks, CODER_THREADS).with(STATE * blocks, scratch)
 }
 
 /// Blocks that code: several tiles each, if there are enough tiles for every multiprocessor.

@@ -11,19 +11,26 @@ const BLOCKS: u64 = 1024;
 /// Up to this number of bricks, encoders have blocks of FEW_THREADS threads, which spread the bricks over all multiprocessors.
 const FEW_BRICKS: u64 = 2048;
 const FEW_THREADS: u32 = 64;
+/// Up to this number of bricks, a warp of an encoder has a plane instead of a brick.
+const PLANE_BRICKS: u64 = 1024;
+/// Blocks of such an encoder that occupy every multiprocessor; with more warps, the blocks are larger.
+const PLANE_BLOCKS: u64 = 128;
+/// Up to this number of groups of four tiles, a block of a decoder has a group. All blocks then run at the same time.
+const FEW_GROUPS: u64 = 512;
 
 pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<LorenzoQuantParams>(shape.params);
     let (encode, lists) = match (p.ndim, p.value) {
         (1, _) => ("lorenzo_quant_encode_1d", "lorenzo_quant_lists_1d"),
         (2, _) => ("lorenzo_quant_encode_2d", "lorenzo_quant_lists_2d"),
+        (_, 4) if by_planes(&p) => ("lorenzo_quant_encode_3d_f32_few", "lorenzo_quant_lists_3d"),
         (_, 4) => ("lorenzo_quant_encode_3d_f32", "lorenzo_quant_lists_3d"),
+        _ if by_planes(&p) => ("lorenzo_quant_encode_3d_f64_few", "lorenzo_quant_lists_3d"),
         _ => ("lorenzo_quant_encode_3d_f64", "lorenzo_quant_lists_3d"),
     };
     let values = (shape.output(0) / u64::from(p.code.max(1))).max(p.count.into());
     let tiles = tiles(values * u64::from(p.value));
-    let threads = if p.ndim == 3 && bricks(&p) <= FEW_BRICKS { FEW_THREADS } else { BLOCK };
-    let blocks = if p.ndim == 3 { brick_blocks(&p, threads) } else { tiles };
+    let (blocks, threads) = if p.ndim == 3 { encoder_blocks(&p) } else { (tiles, BLOCK) };
     let device_launch = DeviceLaunch::one(encode, blocks, threads);
     let device_launch =
         device_launch.then("lorenzo_quant_places", 1, 1024).then(lists, tiles.min(BLOCKS), BLOCK);
@@ -50,7 +57,11 @@ pub(crate) fn counting(shape: &LaunchShape<'_>, symbols: u32) -> Option<DeviceLa
         return None;
     }
     let mut device_launch = encode(shape)?;
-    device_launch.launches.first_mut()?.entry = "lorenzo_quant_encode_3d_f32_counts";
+    device_launch.launches.first_mut()?.entry = if by_planes(&p) {
+        "lorenzo_quant_encode_3d_f32_counts_few"
+    } else {
+        "lorenzo_quant_encode_3d_f32_counts"
+    };
     device_launch.zeroed += shape.output(4);
     Some(device_launch)
 }
@@ -62,6 +73,22 @@ fn bricks(p: &LorenzoQuantParams) -> u64 {
     nx.div_ceil(width) * ny.div_ceil(EDGE.into()) * nz.div_ceil(EDGE.into())
 }
 
+fn by_planes(p: &LorenzoQuantParams) -> bool {
+    bricks(p) <= PLANE_BRICKS
+}
+
+/// Blocks of an encoder in three dimensions, and their threads.
+fn encoder_blocks(p: &LorenzoQuantParams) -> (u64, u32) {
+    let few = bricks(p);
+    if by_planes(p) {
+        let warps = few * u64::from(EDGE);
+        let each = (warps / PLANE_BLOCKS).clamp(1, u64::from(BLOCK) / 32);
+        return (warps.div_ceil(each), 32 * each as u32);
+    }
+    let threads = if few <= FEW_BRICKS { FEW_THREADS } else { BLOCK };
+    (brick_blocks(p, threads), threads)
+}
+
 /// Blocks of `threads` threads whose warps have a brick each.
 fn brick_blocks(p: &LorenzoQuantParams, threads: u32) -> u64 {
     /// The limit of a grid; beyond it, a warp has several bricks.
@@ -71,12 +98,15 @@ fn brick_blocks(p: &LorenzoQuantParams, threads: u32) -> u64 {
 
 pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<LorenzoQuantParams>(shape.params);
-    let [nx, ny, _] = p.dims.map(u64::from);
+    let [nx, ny, nz] = p.dims.map(u64::from);
+    let groups = nx.div_ceil(32) * ny.div_ceil(EDGE.into()) * nz.div_ceil(EDGE.into());
     let (decode, blocks) = match (p.ndim, p.value) {
         (1, _) => ("lorenzo_quant_decode_1d", u64::from(p.count).div_ceil(STRIP.into())),
         // A warp has a tile.
         (2, _) => ("lorenzo_quant_decode_2d", (nx.div_ceil(32) * ny.div_ceil(32)).div_ceil(8)),
+        (_, 4) if groups <= FEW_GROUPS => ("lorenzo_quant_decode_3d_f32_few", groups),
         (_, 4) => ("lorenzo_quant_decode_3d_f32", brick_blocks(&p, BLOCK)),
+        _ if groups <= FEW_GROUPS => ("lorenzo_quant_decode_3d_f64_few", groups),
         _ => ("lorenzo_quant_decode_3d_f64", brick_blocks(&p, BLOCK)),
     };
     let made = DeviceLaunch::one("lorenzo_quant_decode_open", tiles(shape.output(0)).min(BLOCKS), BLOCK);

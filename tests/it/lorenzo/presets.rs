@@ -99,3 +99,36 @@ fn bricks_that_end_in_something_rare_are_counted_once() {
         }
     }
 }
+
+/// More bricks than encoders code plane by plane (`PLANE_BRICKS` in src/stages/lorenzo_quant/device.rs), and as many; hardly any
+/// elements in each. The last array has more tiles than `FEW_GROUPS`.
+#[test]
+fn many_bricks() {
+    let mut rng = Rng(0x9b05_688c);
+    for dims in [[20, 1, 8211], [20, 1, 8192], [3, 2064, 26], [132, 2, 520]] {
+        for (k, which) in [Rare::No, Rare::Edges].into_iter().enumerate() {
+            for (name, radius, reach) in [("fz", "0", 32768.0), ("cusz", "512", 512.0)] {
+                let sets = [
+                    ("mode", "abs"),
+                    ("error_bound", "0.3"),
+                    ("quant_radius", radius),
+                    ("outlier_capacity", "1"),
+                ];
+                let sample = field(DType::F32, &dims, (step_of(DType::F32, 0.3), reach), which, rng.word());
+                agrees(&stage(name, &sets), &sample, &bare(Container::Fzm), SHIFTS[k]);
+            }
+        }
+    }
+}
+
+/// Codes that turn out not to be plain after some planes of a brick, in an array of many bricks.
+#[test]
+fn many_bricks_that_end_in_something_rare() {
+    let sets = [("mode", "abs"), ("error_bound", "0.3"), ("outlier_capacity", "1")];
+    for (plane, rare) in [(0, f64::NAN), (3, 1e4), (7, f64::NAN)] {
+        let mut values: Vec<f64> = (0..20 * 8211_i64).map(|i| ((i * i) % 61) as f64).collect();
+        values[(2048 + plane) * 20 + 17] = rare;
+        let sample = Sample::of(DType::F32, &[20, 1, 8211], values);
+        agrees(&stage("cusz", &sets), &sample, &bare(Container::Fzm), [0, 0]);
+    }
+}

@@ -1,0 +1,96 @@
+// LorenzoQuant in three dimensions, brick by brick: the decoder.
+#pragma once
+#include "common/shared_memory.cuh"
+#include "lorenzo_quant/bricks.cuh"
+
+namespace fz {
+namespace lorenzo_quant {
+// Planes whose codes a decoder has under way or in use, and the words of two that a block has for
+// them.
+constexpr uint32_t AHEAD = 2, AHEAD_WORDS = AHEAD * BLOCK * SIDE;
+
+// Codes back to values, where no sum of them rounds in any order: a tile has 512 of them, of up to
+// 16 bits for f32 and up to 32 for f64.
+template <class T, class C, bool PIECES, bool ZIGZAGS>
+FZ_DEV void decode_brick(const Brick<T>& b, const uint8_t* codes, uint8_t* dst, uint64_t n, T step, uint2* ahead) {
+  constexpr int N = 16 / sizeof(T);
+  const uint32_t rows = b.rows(), planes = b.planes();
+  const uint64_t plane = (uint64_t)b.nx * b.ny;
+  uint64_t first = b.at(0, 0);
+  const auto have_at = [&](int r, uint64_t i) { return r >= (int)rows ? 0 : PIECES ? b.have : (uint32_t)least(b.have, n > i ? n - i : 0); };
+  T sums[SIDE][N];
+#pragma unroll
+  for (int r = 0; r < SIDE; r++)
+#pragma unroll
+    for (int k = 0; k < N; k++) sums[r][k] = T(0);
+  typedef typename Whole<N * sizeof(C)>::Word Word;
+  Word* const own = reinterpret_cast<Word*>(ahead + (threadIdx.x >> 5) * (AHEAD * SIDE * 32)) + (threadIdx.x & 31);
+  // Every lane uses the values that it has fetched itself.
+  const auto fetch = [&](uint32_t z) {
+    if (z < planes && b.have)
+#pragma unroll
+      for (int r = 0; r < SIDE; r++)
+        if (r < (int)rows) fz_copy<sizeof(Word)>(own + (z % AHEAD * SIDE + r) * 32, codes + b.at(z, r) * sizeof(C));
+    fz_copies_close();
+  };
+  if (PIECES)
+    for (uint32_t z = 0; z + 1 < AHEAD; z++) fetch(z);
+#pragma unroll 1
+  for (uint32_t z = 0; z < planes; z++, first += plane) {
+    Row<C, N> in[SIDE];
+    if (PIECES) {
+      fetch(z + AHEAD - 1);
+      fz_copies_but<AHEAD - 1>();
+    }
+#pragma unroll
+    for (int r = 0; r < SIDE; r++) {
+      const uint64_t i = first + (uint64_t)r * b.nx;
+      if (PIECES) memcpy(in[r].e, own + (z % AHEAD * SIDE + r) * 32, sizeof in[r].e);
+      else in[r].load(codes + i * sizeof(C), have_at(r, i));
+    }
+    T down[N];
+#pragma unroll
+    for (int r = 0; r < SIDE; r++) {
+      T along[N];
+#pragma unroll
+      for (int k = 0; k < N; k++) {
+        const T d = difference_of<C, T>(in[r].e[k], ZIGZAGS);
+        down[k] = r ? down[k] + d : d;
+        along[k] = k ? along[k ? k - 1 : 0] + down[k] : down[k];
+      }
+      // The last sums of the lanes before in the same tile.
+      T before = T(0);
+#pragma unroll
+      for (int i = 1; i < Brick<T>::SHARED; i++) {
+        const T left = __shfl_up_sync(ALL, along[N - 1], i);
+        if ((int)(threadIdx.x & (Brick<T>::SHARED - 1)) >= i) before = before + left;
+      }
+      Row<T, N> made;
+#pragma unroll
+      for (int k = 0; k < N; k++) {
+        sums[r][k] = sums[r][k] + (along[k] + before);
+        made.e[k] = PIECES ? sums[r][k] * step : canonical(sums[r][k] * step);
+      }
+      const uint64_t i = first + (uint64_t)r * b.nx;
+      const uint32_t have = have_at(r, i);
+      if (PIECES) {
+        if (have) made.store_whole(dst + i * sizeof(T));
+      } else if (have) made.store(dst + i * sizeof(T), have);
+    }
+  }
+}
+template <class T, class C> FZ_DEV void decode_bricks(const uint8_t* codes, uint8_t* dst, uint64_t n, T step, bool zigzag, const LorenzoQuantParams& p, uint2* ahead) {
+  constexpr int N = 16 / sizeof(T);
+  Brick<T> b(p);
+  // An infinite step makes no number of 0, which takes a look at every value.
+  const bool pieces = aligned(codes, N * sizeof(C)) && aligned(dst, 16) && p.dims[0] % N == 0 && p.count <= n && Real<T>::abs(step) < Real<T>::infinity();
+  for (uint64_t brick = (uint64_t)blockIdx.x * (BLOCK / 32) + threadIdx.x / 32; brick < b.all; brick += (uint64_t)gridDim.x * (BLOCK / 32)) {
+    b.take(brick);
+    if (pieces && zigzag) decode_brick<T, C, true, true>(b, codes, dst, n, step, ahead);
+    else if (pieces) decode_brick<T, C, true, false>(b, codes, dst, n, step, ahead);
+    else if (zigzag) decode_brick<T, C, false, true>(b, codes, dst, n, step, ahead);
+    else decode_brick<T, C, false, false>(b, codes, dst, n, step, ahead);
+  }
+}
+}  // namespace lorenzo_quant
+}  // namespace fz

@@ -1,0 +1,277 @@
+// LorenzoQuant in three dimensions, brick by brick: the encoder.
+#pragma once
+#include "lorenzo_quant/bricks.cuh"
+
+namespace fz {
+namespace lorenzo_quant {
+// Numbers of entries that a warp has found, by tile of the lists and altogether.
+struct Tally {
+  uint32_t all = 0;
+  // `flags` of this lane, for elements from `index` on. All lanes call it.
+  FZ_DEV void add(TileCount* found, uint64_t per, uint64_t index, uint32_t flags) {
+    if (!__any_sync(ALL, flags != 0)) return;
+    all += __popc(flags);
+    const uint32_t tile = (uint32_t)(index / per), left = (uint32_t)(per - index % per);
+    // Where rows are no whole number of pieces, a tile may end among the elements of a lane.
+    const uint32_t own = left < 32 ? flags & ((1u << left) - 1) : flags, n = __popc(own);  // seed: tally-straddle
+    const uint32_t first = __shfl_sync(ALL, tile, 0);
+    if (__all_sync(ALL, tile == first || n == 0)) {  // seed: tally-first
+      const uint32_t sum = __reduce_add_sync(ALL, n);
+      if ((threadIdx.x & 31) == 0 && sum) atomicAdd(&found[first].here, sum);
+    } else if (n) atomicAdd(&found[tile].here, n);
+    if (flags != own) atomicAdd(&found[tile + 1].here, (uint32_t)__popc(flags ^ own));
+  }
+  FZ_DEV void close(uint64_t total) const {
+    const uint32_t sum = __reduce_add_sync(ALL, all);
+    if ((threadIdx.x & 31) == 0 && sum) atomicAdd(reinterpret_cast<unsigned long long*>(total), (unsigned long long)sum);
+  }
+};
+
+// Multiples of values that safely have a multiple and keep the promise at once. Strict.
+template <class T> struct PlainMultiples {
+  static constexpr T WHOLE = sizeof(T) == 4 ? T(8388608.0) : T(4503599627370496.0);
+  T inverse, step, promise, limit;
+
+  FZ_DEV explicit PlainMultiples(const Multiples<T>& m) : inverse(m.inverse), step(m.step), promise(m.promise) {
+    // A little less than the guard, so that no rounding matters. NaN, and with it everything, fails
+    // the test.
+    const T reach = m.guard * m.step * T(0.9999);  // seed: near-limit
+    limit = !m.strict || !(reach > T(0)) ? T(0) : reach < m.threshold ? reach : m.threshold;  // seed: near-threshold
+  }
+  static FZ_DEV float toward_zero(float a, float b) { return __fadd_rz(a, b); }
+  static FZ_DEV double toward_zero(double a, double b) { return __dadd_rz(a, b); }
+  // As Multiples::of; `good` stays true where the answer is right.
+  FZ_DEV T of(T x, bool& good) const {
+    const T scaled = x * inverse;
+    // Half away from zero, below WHOLE: the integer part after adding a half.
+    const T size = toward_zero(toward_zero(Real<T>::abs(scaled), T(0.5)), WHOLE) - WHOLE;
+    const T q = with_sign(size, scaled);
+    good = good & (Real<T>::abs(x) < limit) & (Real<T>::abs(x - q * step) <= promise);  // seed: near-promise
+    return q;
+  }
+};
+
+// The multiples of N values in a row, any of which may stay exact: such a one takes that of the
+// value before it in its tile. Returns which do, of the first `have`.
+template <class T> FZ_DEV uint32_t row_of(const Multiples<T>& m, const T (&v)[16 / sizeof(T)], T (&q)[16 / sizeof(T)], uint32_t have, bool starts) {
+  constexpr int N = 16 / sizeof(T);
+  uint32_t exact = 0;
+#pragma unroll
+  for (int k = 0; k < N; k++)
+    if (!m.of(v[k], q[k])) exact |= 1u << k;
+  exact &= (1u << have) - 1;
+  const int lead = __ffs((int)~exact) - 1;  // exact ones at the front
+#pragma unroll
+  for (int k = 0; k < N; k++)
+    if (exact >> k & 1) q[k] = k && k >= lead ? q[k ? k - 1 : 0] : T(0);
+  // The next lane may have to take over the last multiple of a lane, and so on.
+#pragma unroll
+  for (int i = 1; i < Brick<T>::SHARED; i++) {
+    const T before = __shfl_up_sync(ALL, q[N - 1], 1);
+#pragma unroll
+    for (int k = 0; k < N; k++)
+      if (k < lead && !starts) q[k] = before;
+  }
+  return exact;
+}
+
+// The array as bricks take it.
+template <class T> struct Values {
+  static constexpr int N = 16 / sizeof(T);
+  const uint8_t* src;
+  uint64_t values;
+  bool pieces;  // every lane that has all of its columns can fetch them at once
+
+  FZ_DEV Values(const Args& a, const LorenzoQuantParams& p)
+      : src(address(input(a, 0))), values(length(input(a, 0)) / sizeof(T)) {
+    pieces = aligned(src, 16) && p.dims[0] % N == 0 && p.count <= values;
+  }
+  FZ_DEV void load(T (&v)[N], uint64_t i, uint32_t have) const {
+    if (pieces) {
+      Row<T, N> row;
+      row.load_whole(src + i * sizeof(T), have > 0);
+      memcpy(v, row.e, sizeof v);
+      return;
+    }
+#pragma unroll
+    for (int k = 0; k < N; k++) v[k] = k < (int)have && i + k < values ? fz::load<T>(src + (i + k) * sizeof(T)) : T(0);
+  }
+};
+
+// Differences below the radius as codes; other differences give any code. Codes of 16 bits from f32
+// are the low bits of 2^22 + |d|, which are 2 |d|.
+template <class T, class C, int N> FZ_DEV void codes_of(const T (&d)[N], bool zigzag, Row<C, N>& made) {
+#pragma unroll
+  for (int k = 0; k < N; k++) {
+    if constexpr (sizeof(T) == 4 && sizeof(C) <= 2) {
+      const uint32_t twice = __float_as_uint(Real<T>::abs(d[k]) + 4194304.0f), sign = (uint32_t)((int32_t)__float_as_uint(d[k] + T(0)) >> 31);  // seed: brick-minus-zero
+      made.e[k] = (C)(zigzag ? twice + sign : ((twice >> 1 & 0xffff) ^ sign) - sign);
+    } else made.e[k] = Real<T>::abs(d[k]) < T(2147483648.0) ? code_of<C>(d[k], zigzag) : C(0);
+  }
+}
+
+struct Tallies {
+  Tally outliers, exact;
+};
+
+// The number of occurrences of each code in a block, for a coder after this stage. The first planes
+// of the current brick are counted.
+struct CodeCounts {
+  static constexpr bool WANTED = true;
+  uint32_t* of;
+  uint32_t planes;
+  FZ_DEV void passed(uint32_t z) { planes = z; }
+  template <class C, int N> FZ_DEV void add(const Row<C, N>& row, uint32_t have, uint32_t z) const {
+    if (z < planes) return;  // seed: counts-twice
+#pragma unroll
+    for (int k = 0; k < N; k++)
+      if (k < (int)have) atomicAdd(&of[row.e[k]], 1u);
+  }
+};
+struct NoCounts {
+  static constexpr bool WANTED = false;
+  FZ_DEV void passed(uint32_t) {}
+  template <class C, int N> FZ_DEV void add(const Row<C, N>&, uint32_t, uint32_t) const {}
+};
+
+// The state of a call for bricks. Functions that are not inlined receive it as values, because data
+// behind pointers would not stay in registers.
+template <class T> struct Encoder {
+  Multiples<T> m;
+  Values<T> values;
+  T radius;
+  bool zigzag;
+  uint8_t* codes;
+  TileCount *outliers, *exact;
+
+  FZ_DEV Encoder(const Args& a, const LorenzoQuantParams& p, TileCount* outliers, TileCount* exact)
+      : m(p, quantizer::load_metadata(input(a, 1))), values(a, p), radius(Real<T>::from((double)p.radius)),
+        zigzag((p.switches & ZIGZAG) != 0), codes(address(output(a, 0))), outliers(outliers), exact(exact) {}
+};
+
+// Multiples of a row to differences, after those along z: `behind` are the multiples of the plane
+// before, `above` the differences of the row before.
+template <class T> FZ_DEV void differences(T (&q)[16 / sizeof(T)], T (&behind)[16 / sizeof(T)], T (&above)[16 / sizeof(T)], uint32_t z, int r, bool starts) {
+  constexpr int N = 16 / sizeof(T);
+  T d[N];
+#pragma unroll
+  for (int k = 0; k < N; k++) {
+    d[k] = z ? q[k] - behind[k] : q[k];
+    behind[k] = q[k];
+  }
+  const T left = __shfl_up_sync(ALL, d[N - 1], 1);
+#pragma unroll
+  for (int k = N - 1; k > 0; k--) d[k] = d[k] - d[k - 1];
+  d[0] = starts ? d[0] : d[0] - left;
+#pragma unroll
+  for (int k = 0; k < N; k++) {
+    q[k] = r ? d[k] - above[k] : d[k];
+    above[k] = d[k];
+  }
+}
+
+// A brick of which every value has a code, in whole pieces: false as soon as it turns out to be
+// another.
+template <bool ZIGZAGS, class T, class C, class Counts> FZ_DEV bool encode_plain(const Brick<T>& b, const Encoder<T>& e, const PlainMultiples<T>& multiples, Counts& counts) {
+  constexpr int N = 16 / sizeof(T);
+  const uint32_t rows = b.rows(), planes = b.planes();
+  const bool starts = b.starts();
+  const uint64_t plane = (uint64_t)b.nx * b.ny, at = b.at(0, 0);
+  const uint8_t* from = e.values.src + at * sizeof(T);
+  uint8_t* to = e.codes + at * sizeof(C);
+  T behind[SIDE][N];
+#pragma unroll
+  for (int r = 0; r < SIDE; r++)
+#pragma unroll
+    for (int k = 0; k < N; k++) behind[r][k] = T(0);
+#pragma unroll 1
+  for (uint32_t z = 0; z < planes; z++, from += plane * sizeof(T), to += plane * sizeof(C)) {
+    Row<T, N> row[SIDE];
+#pragma unroll
+    for (int r = 0; r < SIDE; r++) row[r].load_whole(from + (uint64_t)r * b.nx * sizeof(T), r < (int)rows && b.have);
+    bool good = true;
+    T above[N] = {};
+    Row<C, N> made[Counts::WANTED ? SIDE : 1];
+#pragma unroll
+    for (int r = 0; r < SIDE; r++) {
+#pragma unroll
+      for (int k = 0; k < N; k++) row[r].e[k] = multiples.of(row[r].e[k], good);
+      differences<T>(row[r].e, behind[r], above, z, r, starts);
+#pragma unroll
+      for (int k = 0; k < N; k++) good = good & (Real<T>::abs(row[r].e[k]) < e.radius);  // seed: brick-radius
+      Row<C, N>& own = made[Counts::WANTED ? r : 0];
+      codes_of(row[r].e, ZIGZAGS, own);
+      if (r < (int)rows && b.have) own.store_whole(to + (uint64_t)r * b.nx * sizeof(C));
+    }
+    if (!__all_sync(ALL, good)) {
+      counts.passed(z);
+      return false;
+    }
+    if constexpr (Counts::WANTED) {
+#pragma unroll
+      for (int r = 0; r < SIDE; r++)
+        if (r < (int)rows && b.have) counts.add(made[r], N, z);
+    }
+  }
+  return true;
+}
+// Any brick: outliers and exact values, rows of any length, arrays that end early.
+template <class T, class C, class Counts>
+__device__ __attribute__((noinline)) Tallies encode_any(const Brick<T> b, const Encoder<T> e, Tallies tallies, const Counts counts) {
+  constexpr int N = 16 / sizeof(T);
+  const PlainMultiples<T> multiples(e.m);
+  constexpr uint64_t PER = TILE / sizeof(T);
+  const uint32_t rows = b.rows(), planes = b.planes();
+  const bool starts = b.starts();
+  T behind[SIDE][N] = {};
+#pragma unroll 1
+  for (uint32_t z = 0; z < planes; z++) {
+    T above[N] = {}, v[SIDE][N];
+    // All loads of the plane are issued before the first result is used.
+#pragma unroll
+    for (int r = 0; r < SIDE; r++) e.values.load(v[r], b.at(z, r), r < (int)rows ? b.have : 0);
+#pragma unroll
+    for (int r = 0; r < SIDE; r++) {
+      const uint64_t i = b.at(z, r);
+      const uint32_t have = r < (int)rows ? b.have : 0;
+      T q[N];
+      bool good = true;
+#pragma unroll
+      for (int k = 0; k < N; k++) q[k] = multiples.of(v[r][k], good);
+      if (!__all_sync(ALL, good)) tallies.exact.add(e.exact, PER, i, row_of(e.m, v[r], q, have, starts));
+      differences<T>(q, behind[r], above, z, r, starts);
+      uint32_t flags = 0;
+#pragma unroll
+      for (int k = 0; k < N; k++)
+        if (!(Real<T>::abs(q[k]) < e.radius)) {
+          flags |= 1u << k;
+          q[k] = T(0);
+        }
+      tallies.outliers.add(e.outliers, PER, i, flags & ((1u << have) - 1));
+      Row<C, N> made;
+      codes_of(q, e.zigzag, made);
+      if (have) made.store(e.codes + i * sizeof(C), have);
+      counts.add(made, have, z);
+    }
+  }
+  return tallies;
+}
+
+template <class T, class C, class Counts> FZ_DEV void encode_bricks(const Args& a, const LorenzoQuantParams& p, TileCount* outliers, TileCount* exact, uint64_t totals, Counts counts) {
+  constexpr int N = 16 / sizeof(T);
+  const Encoder<T> e(a, p, outliers, exact);
+  const PlainMultiples<T> multiples(e.m);
+  const bool pieces = e.values.pieces && aligned(e.codes, N * sizeof(C));
+  Brick<T> b(p);
+  Tallies tallies;
+  for (uint64_t brick = (uint64_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; brick < b.all; brick += (uint64_t)gridDim.x * (blockDim.x / 32)) {
+    b.take(brick);
+    counts.passed(0);
+    const bool done = pieces && (Counts::WANTED || e.zigzag ? encode_plain<true, T, C>(b, e, multiples, counts) : encode_plain<false, T, C>(b, e, multiples, counts));
+    if (!done) tallies = encode_any<T, C>(b, e, tallies, counts);
+  }
+  tallies.outliers.close(totals);
+  tallies.exact.close(totals + 8);
+}
+}  // namespace lorenzo_quant
+}  // namespace fz

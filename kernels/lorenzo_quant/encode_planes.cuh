@@ -1,0 +1,117 @@
+// LorenzoQuant in three dimensions: the encoder of few bricks. Each warp of the grid has a plane of a brick, so that
+// a small array occupies the GPU. The plane before is read again.
+#pragma once
+#include "lorenzo_quant/encode_bricks.cuh"
+
+namespace fz {
+namespace lorenzo_quant {
+// A plane of a brick and the plane before.
+template <class T> struct TwoPlanes {
+  static constexpr int N = 16 / sizeof(T);
+  Row<T, N> before[SIDE], row[SIDE];
+  FZ_DEV void load(const Brick<T>& b, const Values<T>& values, uint32_t z, bool there) {
+    const uint8_t* from = values.src + b.at(z, 0) * sizeof(T);
+    const uint64_t plane = (uint64_t)b.nx * b.ny * sizeof(T);
+#pragma unroll
+    for (int r = 0; r < SIDE; r++) {
+      const bool own = there && values.pieces && r < (int)b.rows() && b.have;
+      const uint8_t* at = from + (uint64_t)r * b.nx * sizeof(T);
+      before[r].load_whole(at - plane, own && z);
+      row[r].load_whole(at, own);
+    }
+  }
+};
+
+// As encode_plain, of one plane.
+template <bool ZIGZAGS, class T, class C, class Counts> FZ_DEV bool encode_plane(const Brick<T>& b, const Encoder<T>& e, const PlainMultiples<T>& multiples, const Counts& counts, TwoPlanes<T>& v, uint32_t z) {
+  constexpr int N = 16 / sizeof(T);
+  const bool starts = b.starts();
+  bool good = true;
+  T above[N] = {};
+  Row<C, N> made[SIDE];
+#pragma unroll
+  for (int r = 0; r < SIDE; r++) {
+    T behind[N];
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+      behind[k] = multiples.of(v.before[r].e[k], good);  // seed: plane-before
+      v.row[r].e[k] = multiples.of(v.row[r].e[k], good);
+    }
+    differences<T>(v.row[r].e, behind, above, z, r, starts);
+#pragma unroll
+    for (int k = 0; k < N; k++) good = good & (Real<T>::abs(v.row[r].e[k]) < e.radius);  // seed: plane-radius
+    codes_of(v.row[r].e, ZIGZAGS, made[r]);
+  }
+  if (!__all_sync(ALL, good)) return false;
+  const uint64_t at = b.at(z, 0);
+#pragma unroll
+  for (int r = 0; r < SIDE; r++)
+    if (r < (int)b.rows() && b.have) {
+      made[r].store_whole(e.codes + (at + (uint64_t)r * b.nx) * sizeof(C));
+      counts.add(made[r], N, z);
+    }
+  return true;
+}
+
+// As encode_any, of one plane, row by row: the code is short, and few planes need it.
+template <class T, class C, class Counts>
+__device__ __attribute__((noinline)) Tallies encode_any_plane(const Brick<T> b, const Encoder<T> e, const Counts counts, uint32_t z) {
+  constexpr int N = 16 / sizeof(T);
+  constexpr uint64_t PER = TILE / sizeof(T);
+  const bool starts = b.starts();
+  Tallies tallies;
+  T above[N] = {};
+#pragma unroll 1
+  for (uint32_t r = 0; r < b.rows(); r++) {
+    const uint64_t i = b.at(z, r);
+    T v[N], behind[N] = {}, q[N];
+    uint32_t exact = 0;
+    // The plane before, and this one.
+#pragma unroll 1
+    for (uint32_t k = z ? 0 : 1; k < 2; k++) {
+      e.values.load(v, b.at(z + k - 1, r), b.have);
+      exact = row_of(e.m, v, q, b.have, starts);
+      if (k == 0) memcpy(behind, q, sizeof behind);
+    }
+    tallies.exact.add(e.exact, PER, i, exact);
+    differences<T>(q, behind, above, z, (int)r, starts);
+    uint32_t flags = 0;
+#pragma unroll
+    for (int k = 0; k < N; k++)
+      if (!(Real<T>::abs(q[k]) < e.radius)) {
+        flags |= 1u << k;
+        q[k] = T(0);
+      }
+    tallies.outliers.add(e.outliers, PER, i, flags & ((1u << b.have) - 1));
+    Row<C, N> made;
+    codes_of(q, e.zigzag, made);
+    if (b.have) made.store(e.codes + i * sizeof(C), b.have);
+    counts.add(made, b.have, z);
+  }
+  return tallies;
+}
+
+// The array is read before earlier launches have ended. False: the call is cancelled.
+template <class T, class C, class Counts> FZ_DEV bool encode_planes(const Args& a, const LorenzoQuantParams& p, TileCount* outliers, TileCount* exact, uint64_t totals, Counts counts) {
+  constexpr int N = 16 / sizeof(T);
+  if (!a.fresh && cancelled(a)) return false;
+  const uint64_t i = (uint64_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+  const uint32_t z = (uint32_t)(i % SIDE);
+  Brick<T> b(p);
+  b.take(i / SIDE);
+  const bool there = i / SIDE < b.all && z < b.planes();
+  TwoPlanes<T> v;
+  v.load(b, Values<T>(a, p), z, there);
+  if (cancelled(a)) return false;
+  if (!there) return true;
+  const Encoder<T> e(a, p, outliers, exact);
+  const PlainMultiples<T> multiples(e.m);
+  const bool pieces = e.values.pieces && aligned(e.codes, N * sizeof(C));
+  if (pieces && (Counts::WANTED || e.zigzag ? encode_plane<true, T, C>(b, e, multiples, counts, v, z) : encode_plane<false, T, C>(b, e, multiples, counts, v, z))) return true;
+  const Tallies tallies = encode_any_plane<T, C>(b, e, counts, z);
+  tallies.outliers.close(totals);
+  tallies.exact.close(totals + 8);
+  return true;
+}
+}  // namespace lorenzo_quant
+}  // namespace fz
