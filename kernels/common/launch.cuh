@@ -4,7 +4,7 @@
 //
 // A device function is `extern "C" __global__ void name(FZ_ARGS)`. Rules:
 //   - It starts with `if (fz::cancelled(a)) return;`, so that nothing runs on the output of a
-//     launch that failed. Exceptions are in multilevel/ended.cuh.
+//     launch that failed. Exceptions are in multilevel/ended.cuh and exact/early.cuh.
 //   - Before `fz::cancelled` or `fz::wait_prerequisites` it reads only its argument block, the
 //     tables of the plan, and the caller's memory. It writes nothing.
 //   - For any data it stays within Operand.max of its outputs and within the lengths of its inputs.

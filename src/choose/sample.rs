@@ -259,7 +259,10 @@ impl Blocks {
                 src.fill_parts((0..bz).map(at).zip(rows.chunks_exact_mut(plane)).collect())?;
             }
             for k in 0..bz {
-                let rows = memory.map_or(&rows[k as usize * plane..][..plane], |all| &all[at(k) as usize..]);
+                let rows = match memory {
+                    Some(all) => &all[at(k) as usize..],
+                    None => &rows[k as usize * plane..],
+                };
                 for part in rows.chunks(pitch).take(by as usize) {
                     if let Some(out) = out.next() {
                         out.copy_from_slice(&part[(x * self.width) as usize..][..row]);
