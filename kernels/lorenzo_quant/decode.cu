@@ -153,7 +153,7 @@ FZ_DEV void decode_columns(uint8_t* dst, float step, const uint32_t (&dims)[3]) 
       ahead += nx * ny * 4;
     };
     fetch(true);
-    // Of each row: the sum of the plane before, sums of two planes, and sums of four planes.
+    // For each row, the sum of the plane before, sums of two planes, and sums of four planes.
     float one[8], two[2][8], four[4][8];
 #pragma unroll
     for (uint32_t k = 0; k < 8; k++, at += nx * ny * 4) {
