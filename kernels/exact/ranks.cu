@@ -87,11 +87,6 @@ template <class W> FZ_DEV void rank_all(const Args& a) {
 }  // namespace exact
 }  // namespace fz
 
-#define EXACT_BY_WORD(NAME, FUNCTION)                                                                                     \
-  extern "C" __global__ void __launch_bounds__(256) NAME(FZ_ARGS) {                                                       \
-    if (fz::cancelled(a)) return;                                                                                         \
-    fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::FUNCTION<decltype(w)>(a); }); \
-  }
 EXACT_BY_WORD(exact_rank_sample, rank_sample)
 EXACT_BY_WORD(exact_order_values, order_values)
 EXACT_BY_WORD(exact_rank, rank_all)

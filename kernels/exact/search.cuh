@@ -34,3 +34,10 @@ FZ_DEV uint32_t values_of(const Args& a, const ExactParams& p) {
 }
 }  // namespace exact
 }  // namespace fz
+
+// A device function that calls `FUNCTION` for the word of the array.
+#define EXACT_BY_WORD(NAME, FUNCTION)                                                                                     \
+  extern "C" __global__ void __launch_bounds__(256) NAME(FZ_ARGS) {                                                       \
+    if (fz::cancelled(a)) return;                                                                                         \
+    fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::FUNCTION<decltype(w)>(a); }); \
+  }

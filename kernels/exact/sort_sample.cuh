@@ -1,6 +1,7 @@
 // Stage exact, encoder: the sorted sample, by a block.
 #pragma once
 #include "exact/encoder.cuh"
+#include "exact/exchange.cuh"
 
 namespace fz {
 namespace exact {
@@ -69,14 +70,7 @@ template <class K> FZ_DEV void sort_sample(K* sorted) {
   for (uint32_t size = 2 * NEAR; size <= SAMPLE; size *= 2) {
 #pragma unroll 1
     for (uint32_t apart = size / 2; apart >= NEAR; apart /= 2) {
-      for (uint32_t k = threadIdx.x; k < SAMPLE / 2; k += THREADS) {
-        const uint32_t i = 2 * k - k % apart, j = i + apart;
-        const K x = sorted[i], y = sorted[j];
-        if ((x > y) == ((i & size) == 0)) {
-          sorted[i] = y;
-          sorted[j] = x;
-        }
-      }
+      for (uint32_t k = threadIdx.x; k < SAMPLE / 2; k += THREADS) exchange(sorted, k, size, apart);
       __syncthreads();
     }
     load();

@@ -2,6 +2,7 @@
 // in any order; the list of values is sorted, so the order in which threads run does not matter.
 #include "common/scan.cuh"
 #include "exact/early.cuh"
+#include "exact/exchange.cuh"
 #include "exact/search.cuh"
 
 namespace fz {
@@ -156,14 +157,7 @@ template <class W> FZ_DEV void sort_values(const Args& a, W* sorted) {
 #pragma unroll 1
     for (uint32_t apart = size / 2; apart > 0; apart /= 2) {
       __syncthreads();
-      for (uint32_t k = threadIdx.x; k < SORTED / 2; k += blockDim.x) {
-        const uint32_t i = 2 * k - k % apart, j = i + apart;
-        const W x = sorted[i], y = sorted[j];
-        if ((x > y) == ((i & size) == 0)) {
-          sorted[i] = y;
-          sorted[j] = x;
-        }
-      }
+      for (uint32_t k = threadIdx.x; k < SORTED / 2; k += blockDim.x) exchange(sorted, k, size, apart);
     }
   __syncthreads();
   for (uint32_t k = threadIdx.x; k < SORTED && first + k < values; k += blockDim.x) list[k] = sorted[k];
@@ -220,11 +214,6 @@ template <class W> FZ_DEV void number_values(const Args& a, uint64_t* words) {
 }  // namespace exact
 }  // namespace fz
 
-#define EXACT_BY_WORD(NAME, FUNCTION)                                                                                     \
-  extern "C" __global__ void __launch_bounds__(256) NAME(FZ_ARGS) {                                                       \
-    if (fz::cancelled(a)) return;                                                                                         \
-    fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::FUNCTION<decltype(w)>(a); }); \
-  }
 // Runs beside `exact_choose`, whose results it does not read.
 extern "C" __global__ void __launch_bounds__(256) exact_insert(FZ_ARGS) {
   if (!fz::exact::cancelled_beside(a)) fz::exact::with_word(fz::params<fz::exact::ExactParams>(a).width, [&](auto w) { fz::exact::insert_all<decltype(w)>(a); });

@@ -57,38 +57,41 @@ template <class T, int EACH, class Table> FZ_DEV uint32_t look_up(uint32_t (&v)[
 
 // The codes of a lane from bit `pos` of `st` on. A word is stored by the lane that completes it;
 // the rest is added beside it.
-template <int EACH> FZ_DEV void put_codes(const uint32_t (&v)[EACH], uint32_t pos, uint32_t* st) {
-  uint32_t held = 0;
-  fz_words to(st + (pos >> 5));
-#pragma unroll
-  for (int k = 0; k < EACH; k += 2) {
-    const uint32_t pair = (v[k] & 0xffff0000u) | __funnelshift_r(v[k + 1] & 0xffff0000u, 0, v[k]), next = pos + v[k] + v[k + 1];
-    const uint32_t full = held | __funnelshift_r(pair, 0, pos), rest = __funnelshift_r(0, pair, pos);
+struct CodeWriter {
+  fz_words to;
+  uint32_t pos, held;
+  FZ_DEV CodeWriter(uint32_t* st, uint32_t pos) : to(st + (pos >> 5)), pos(pos), held(0) {}
+  // Up to 32 bits, from the highest one on. Only the low bits of the length count.
+  FZ_DEV void put(uint32_t bits, uint32_t length) {
+    const uint32_t next = pos + length, full = held | __funnelshift_r(bits, 0, pos), rest = __funnelshift_r(0, bits, pos);
     const uint32_t over = (next ^ pos) & 32;
     to.put(over, full);
     held = over ? rest : full;
     pos = next;
   }
-  __syncwarp();
-  if (pos & 31) to.join(held);
+  // All lanes call it.
+  FZ_DEV void close() {
+    __syncwarp();
+    if (pos & 31) to.join(held);
+  }
+};
+template <int EACH> FZ_DEV void put_codes(const uint32_t (&v)[EACH], uint32_t pos, uint32_t* st) {
+  CodeWriter to(st, pos);
+#pragma unroll
+  for (int k = 0; k < EACH; k += 2) to.put((v[k] & 0xffff0000u) | __funnelshift_r(v[k + 1] & 0xffff0000u, 0, v[k]), v[k] + v[k + 1]);
+  to.close();
 }
 // As put_codes, with longer codes among them: one by one.
 template <int EACH> FZ_DEV void put_long_codes(const uint32_t (&v)[EACH], uint32_t pos, uint32_t* st, const uint32_t* codes) {
-  uint32_t held = 0;
-  fz_words to(st + (pos >> 5));
+  CodeWriter to(st, pos);
 #pragma unroll
   for (int k = 0; k < EACH; k++) {
     uint32_t code = v[k] & 0xffff0000u;
     const uint32_t length = v[k] & LENGTHS;
     if (v[k] & LONG_CODE) code = codes[v[k] >> 16] << (32 - length);
-    const uint32_t next = pos + length, full = held | __funnelshift_r(code, 0, pos), rest = __funnelshift_r(0, code, pos);
-    const uint32_t over = (next ^ pos) & 32;
-    to.put(over, full);
-    held = over ? rest : full;
-    pos = next;
+    to.put(code, length);
   }
-  __syncwarp();
-  if (pos & 31) to.join(held);
+  to.close();
 }
 
 // The codes of 32 EACH symbols, of which `left` exist, from bit `first` of `st` on, by one warp. Returns the

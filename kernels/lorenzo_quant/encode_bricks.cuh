@@ -215,6 +215,23 @@ template <bool ZIGZAGS, class T, class C, class Counts> FZ_DEV bool encode_plain
   }
   return true;
 }
+// Codes of a row of differences from element `i` of plane `z` on, of which `have` exist. Outliers have code 0. All lanes call it.
+template <class C, class T, class Counts> FZ_DEV void code_row(const Encoder<T>& e, Tallies& tallies, const Counts& counts, T (&d)[16 / sizeof(T)], uint64_t i, uint32_t have, uint32_t z) {
+  constexpr int N = 16 / sizeof(T);
+  constexpr uint64_t PER = TILE / sizeof(T);
+  uint32_t flags = 0;
+#pragma unroll
+  for (int k = 0; k < N; k++)
+    if (!(Real<T>::abs(d[k]) < e.radius)) {
+      flags |= 1u << k;
+      d[k] = T(0);
+    }
+  tallies.outliers.add(e.outliers, PER, i, flags & ((1u << have) - 1));
+  Row<C, N> made;
+  codes_of(d, e.zigzag, made);
+  if (have) made.store(e.codes + i * sizeof(C), have);
+  counts.add(made, have, z);
+}
 // Any brick: outliers and exact values, rows of any length, arrays that end early.
 template <class T, class C, class Counts>
 __device__ __attribute__((noinline)) Tallies encode_any(const Brick<T> b, const Encoder<T> e, Tallies tallies, const Counts counts) {
@@ -240,18 +257,7 @@ __device__ __attribute__((noinline)) Tallies encode_any(const Brick<T> b, const 
       for (int k = 0; k < N; k++) q[k] = multiples.of(v[r][k], good);
       if (!__all_sync(ALL, good)) tallies.exact.add(e.exact, PER, i, row_of(e.m, v[r], q, have, starts));
       differences<T>(q, behind[r], above, z, r, starts);
-      uint32_t flags = 0;
-#pragma unroll
-      for (int k = 0; k < N; k++)
-        if (!(Real<T>::abs(q[k]) < e.radius)) {
-          flags |= 1u << k;
-          q[k] = T(0);
-        }
-      tallies.outliers.add(e.outliers, PER, i, flags & ((1u << have) - 1));
-      Row<C, N> made;
-      codes_of(q, e.zigzag, made);
-      if (have) made.store(e.codes + i * sizeof(C), have);
-      counts.add(made, have, z);
+      code_row<C>(e, tallies, counts, q, i, have, z);
     }
   }
   return tallies;

@@ -75,18 +75,7 @@ __device__ __attribute__((noinline)) Tallies encode_any_plane(const Brick<T> b, 
     }
     tallies.exact.add(e.exact, PER, i, exact);
     differences<T>(q, behind, above, z, (int)r, starts);
-    uint32_t flags = 0;
-#pragma unroll
-    for (int k = 0; k < N; k++)
-      if (!(Real<T>::abs(q[k]) < e.radius)) {
-        flags |= 1u << k;
-        q[k] = T(0);
-      }
-    tallies.outliers.add(e.outliers, PER, i, flags & ((1u << b.have) - 1));
-    Row<C, N> made;
-    codes_of(q, e.zigzag, made);
-    if (b.have) made.store(e.codes + i * sizeof(C), b.have);
-    counts.add(made, b.have, z);
+    code_row<C>(e, tallies, counts, q, i, b.have, z);
   }
   return tallies;
 }

@@ -116,7 +116,7 @@ template <class T, bool LINES> struct Team {
     barrier_anywhere();
     return failed != 0;
   }
-  // Whether a team has a group that it decodes in a turn. Its number of steps has been there for two turns.
+  // True if a team decodes a group in this turn. The number of steps of the group was written two turns before.
   FZ_DEV bool goes_on(uint32_t turn) const {
     uint32_t any = turn < 2;
 #pragma unroll
