@@ -100,6 +100,14 @@ impl Parallel<'_> {
         }
     }
 
+    /// Sorts items, of which equal ones are alike.
+    pub(crate) fn sort<T: Ord + Send>(self, items: &mut [T]) {
+        match self.0 {
+            None => items.sort_unstable(),
+            Some(pool) => pool.install(|| items.par_sort_unstable()),
+        }
+    }
+
     /// Calls `f` for each item, one at a time on each thread.
     pub(crate) fn for_each<T: Send>(self, items: &mut [T], f: impl Fn(&mut T) + Sync + Send) {
         match self.0.filter(|_| items.len() > 1) {

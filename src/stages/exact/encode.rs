@@ -64,7 +64,7 @@ fn coded<W: Word>(
     let o = Elements::new(src, map);
     let sorted = sample.sorted(&o);
     let mut choice = sample.choose(&o, &sorted, dims);
-    let mut found = if repeats(&sorted) { table::find(&o, kind)? } else { None };
+    let mut found = if repeats(&sorted) { table::find(&o, kind, threads)? } else { None };
     if let Some(table) = &mut found {
         match with_table(&sample, table, dims, choice.cost, threads)? {
             Some(of_ranks) => choice = of_ranks,

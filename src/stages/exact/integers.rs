@@ -48,8 +48,7 @@ impl<W: Word> Integers<W> for Elements<'_, W> {
     #[inline(always)]
     fn load(&self, first: usize, out: &mut [W]) {
         let range = first * size_of::<W>()..(first + out.len()) * size_of::<W>();
-        bytemuck::cast_slice_mut(out).copy_from_slice(&self.bytes[range]);
-        self.map.integers(out, self.factor);
+        self.map.integers(&self.bytes[range], self.factor, out);
     }
 
     #[inline(always)]

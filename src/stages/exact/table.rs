@@ -7,6 +7,8 @@ use super::word::Word;
 use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
 use crate::stages::multilevel::classed::room;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Distinct values in ascending order or with the frequent ones first, and the rank of each element.
 pub(super) struct Table<W> {
@@ -15,22 +17,34 @@ pub(super) struct Table<W> {
     pub(super) is_ascending: bool,
 }
 
-/// Integers that are loaded at once.
+/// Integers that are searched at once.
 const PART: usize = 256;
+/// A search looks at every part of this distance first, then at those behind these, and so on: an array that has too many distinct
+/// values seldom has them in each of its regions.
+const SWEEPS: usize = 16;
+/// A search has few values more than a table.
+const MOST_SLOTS: usize = 2 * TABLE as usize;
 /// Ranks of a task.
 const TASK: usize = 1 << 14;
 
-/// Slots of the search are a power of two, and twice the values at least.
-struct Search<W> {
+/// Distinct values, with numbers in the order in which they were found. The number of slots is a power of two, and about twice that of
+/// the values at least.
+struct Distinct<W> {
     /// One more than the number of a value; 0: none.
     slots: Vec<u32>,
     values: Vec<W>,
 }
 
-impl<W: Word> Search<W> {
-    fn slot(&self, value: W) -> usize {
+impl<W: Word> Distinct<W> {
+    /// The slot where the search for a value begins.
+    #[inline(always)]
+    fn first_slot(&self, value: W) -> usize {
         let bits = self.slots.len().ilog2();
-        let mut slot = (value.wide().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as usize;
+        (value.wide().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as usize
+    }
+
+    fn slot(&self, value: W) -> usize {
+        let mut slot = self.first_slot(value);
         while let Some(number) = self.slots[slot].checked_sub(1) {
             if self.values[number as usize] == value {
                 break;
@@ -49,14 +63,31 @@ impl<W: Word> Search<W> {
         let number = self.values.len() as u32;
         self.values.push(value);
         self.slots[slot] = number + 1;
-        if 2 * self.values.len() > self.slots.len() {
-            self.slots = room(2 * self.slots.len())?;
+        if 2 * self.values.len() > self.slots.len() && self.slots.len() < MOST_SLOTS {
+            self.slots = room((8 * self.slots.len()).min(MOST_SLOTS))?;
             for i in 0..self.values.len() {
                 let slot = self.slot(self.values[i]);
                 self.slots[slot] = i as u32 + 1;
             }
         }
         Ok(number)
+    }
+
+    /// Puts numbers in place of at most `PART` values. A number of a value has no more bits than the values.
+    fn numbers(&mut self, values: &mut [W]) -> Result<(), Fault> {
+        // Most values are in the first slot. The loads of all of them wait for memory together.
+        let (mut likely, mut found) = ([0; PART], [W::ZERO; PART]);
+        for (likely, &value) in likely.iter_mut().zip(&*values) {
+            *likely = self.slots[self.first_slot(value)];
+        }
+        for (found, &likely) in found.iter_mut().zip(&likely) {
+            *found = self.values.get((likely as usize).wrapping_sub(1)).copied().unwrap_or(W::ZERO);
+        }
+        for ((value, &likely), &found) in values.iter_mut().zip(&likely).zip(&found) {
+            let number = if likely > 0 && found == *value { likely - 1 } else { self.number(*value)? };
+            *value = W::cut(number.into());
+        }
+        Ok(())
     }
 }
 
@@ -65,36 +96,72 @@ fn most(n: usize) -> usize {
     (n / 4).min(TABLE as usize)
 }
 
-/// The table of an array, unless it has too many distinct values.
-pub(super) fn find<W: Word>(o: &impl Integers<W>, kind: u32) -> Result<Option<Table<W>>, Fault> {
-    let most = most(o.len());
-    let mut search = Search { slots: room(1 << 12)?, values: vec![] };
-    let mut numbers = room::<u32>(o.len())?;
-    let mut last = None;
-    let mut part = [W::ZERO; PART];
-    for (k, numbers) in numbers.chunks_mut(PART).enumerate() {
-        let part = &mut part[..numbers.len()];
-        o.load(k * PART, part);
-        for (number, &value) in numbers.iter_mut().zip(&*part) {
-            *number = match last {
-                Some((same, number)) if same == value => number,
-                _ => search.number(value)?,
-            };
-            last = Some((value, *number));
-            if search.values.len() > most {
-                return Ok(None);
+/// The distinct values among the integers from `first` on, and their numbers, one for each of `numbers`. Ends early if `is_full`, which it
+/// sets if it finds more than `most`.
+fn distinct<W: Word>(
+    o: &(impl Integers<W> + ?Sized),
+    first: usize,
+    numbers: &mut [W],
+    (most, is_full): (usize, &AtomicBool),
+) -> Result<Distinct<W>, Fault> {
+    let mut found = Distinct { slots: room(1 << 12)?, values: vec![] };
+    for sweep in 0..SWEEPS {
+        for (k, part) in numbers.chunks_mut(PART).enumerate().skip(sweep).step_by(SWEEPS) {
+            o.load(first + k * PART, part);
+            found.numbers(part)?;
+            if found.values.len() > most {
+                is_full.store(true, Relaxed);
+            }
+            if is_full.load(Relaxed) {
+                return Ok(found);
             }
         }
     }
-    let mut order: Vec<u32> = (0..search.values.len() as u32).collect();
-    order.sort_unstable_by_key(|&i| search.values[i as usize].rank_key(kind));
-    let mut rank_of = room::<W>(order.len())?;
-    for (rank, &i) in order.iter().enumerate() {
-        rank_of[i as usize] = W::cut(rank as u64);
-    }
+    Ok(found)
+}
+
+/// The table of an array, unless it has too many distinct values.
+pub(super) fn find<W: Word>(
+    o: &(impl Integers<W> + ?Sized),
+    kind: u32,
+    threads: Parallel<'_>,
+) -> Result<Option<Table<W>>, Fault> {
+    let (most, is_full) = (most(o.len()), AtomicBool::new(false));
     let mut ranks = room::<W>(o.len())?;
-    ranks.iter_mut().zip(&numbers).for_each(|(rank, &i)| *rank = rank_of[i as usize]);
-    let values = order.iter().map(|&i| search.values[i as usize]).collect();
+    // A segment for each thread.
+    let length = o.len().div_ceil(threads.count()).next_multiple_of(PART);
+    let segments = ranks.chunks_mut(length).enumerate().collect();
+    let search = |(): &mut (), (k, numbers)| distinct(o, k * length, numbers, (most, &is_full));
+    let found = threads.each(segments, || (), search);
+    if is_full.into_inner() {
+        return Ok(None);
+    }
+    let found = found.into_iter().collect::<Result<Vec<_>, Fault>>()?;
+    // The values of all segments, with their places in this order.
+    let all = || found.iter().flat_map(|of| &of.values);
+    let mut sorted = room::<(u64, usize)>(all().count())?;
+    for (place, (sorted, value)) in sorted.iter_mut().zip(all()).enumerate() {
+        *sorted = (value.rank_key(kind), place);
+    }
+    threads.sort(&mut sorted);
+    let (mut values, mut rank_of) = (vec![], room::<W>(sorted.len())?);
+    for equals in sorted.chunk_by(|a, b| a.0 == b.0) {
+        equals.iter().for_each(|&(_, place)| rank_of[place] = W::cut(values.len() as u64));
+        values.push(W::of_rank_key(equals[0].0, kind));
+    }
+    if values.len() > most {
+        return Ok(None);
+    }
+    let (mut segments, mut rest) = (vec![], &rank_of[..]);
+    for (ranks, of) in ranks.chunks_mut(length).zip(&found) {
+        let (own, behind) = rest.split_at(of.values.len());
+        segments.push((ranks, own));
+        rest = behind;
+    }
+    let renumber = |(): &mut (), (ranks, rank_of): (&mut [W], &[W])| {
+        ranks.iter_mut().for_each(|number| *number = rank_of[number.wide() as usize]);
+    };
+    threads.each(segments, || (), renumber);
     Ok(Some(Table { values, ranks, is_ascending: true }))
 }
 
@@ -125,5 +192,49 @@ impl<W: Word> Table<W> {
         threads.each(parts, || (), |(), part| part.iter_mut().for_each(renumber));
         (self.values, self.is_ascending) = (values, false);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::params::{SIGNED, UNSIGNED};
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Values of `distinct` kinds, which are spread over the range of the type.
+    fn array(n: u32, distinct: u32) -> Vec<u32> {
+        (0..n)
+            .map(|i| (i.wrapping_mul(0x9e37_79b9) >> 7) % distinct)
+            .map(|k| k.wrapping_mul(0x85eb_ca6b))
+            .collect()
+    }
+
+    #[test]
+    fn tables_do_not_depend_on_threads() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("a pool");
+        for (n, distinct) in [(4, 1), (700, 170), (100_000, 20), (100_003, 20_000), (100_000, 24_900)] {
+            let o = array(n, distinct);
+            for kind in [SIGNED, UNSIGNED] {
+                let keys: BTreeSet<u64> = o.iter().map(|x| x.rank_key(kind)).collect();
+                for threads in [Parallel(None), Parallel(Some(&pool))] {
+                    let table = find(&o[..], kind, threads).expect("memory").expect("few values");
+                    let own: Vec<u64> = table.values.iter().map(|x| x.rank_key(kind)).collect();
+                    assert_eq!(own, keys.iter().copied().collect::<Vec<_>>());
+                    let restored = table.ranks.iter().map(|&rank| table.values[rank as usize]);
+                    assert!(restored.eq(o.iter().copied()), "{n} elements");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn too_many_values_have_no_table() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("a pool");
+        for n in [3, 4000, 100_000] {
+            let o: Vec<u32> = (0..n).map(|i: u32| i % (n / 4 + 1)).collect();
+            for threads in [Parallel(None), Parallel(Some(&pool))] {
+                assert!(find(&o[..], SIGNED, threads).expect("memory").is_none(), "{n} elements");
+            }
+        }
     }
 }

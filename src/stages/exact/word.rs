@@ -33,6 +33,12 @@ pub(super) trait Word:
     fn rank_key(self, kind: u32) -> u64 {
         if kind == UNSIGNED { self.wide() } else { self.wide() ^ 1 << (Self::BITS - 1) }
     }
+
+    /// Undoes [`Word::rank_key`].
+    #[inline(always)]
+    fn of_rank_key(key: u64, kind: u32) -> Self {
+        Self::cut(Self::cut(key).rank_key(kind))
+    }
 }
 
 /// The map between elements and integers.
@@ -56,17 +62,23 @@ impl<W: Word> Map<W> {
         divided((element & W::LOW).sub(self.gap) & W::LOW) ^ element.sign()
     }
 
-    /// [`Map::integer`] of all elements, in place.
+    /// [`Map::integer`] of elements, which may be misaligned.
     #[inline(always)]
-    pub(super) fn integers(self, elements: &mut [W], factor: Divisor) {
+    pub(super) fn integers(self, elements: &[u8], factor: Divisor, out: &mut [W]) {
+        let elements = elements.chunks_exact(size_of::<W>()).map(bytemuck::pod_read_unaligned::<W>);
+        let each = out.iter_mut().zip(elements);
         if self.kind == FLOAT && factor.inverse == 1 {
             // Most factors of floats are powers of two, and AVX2 has no product of numbers of 64 bits.
-            for x in elements {
-                *x = ((*x & W::LOW).sub(self.gap) & W::LOW).shift_right(factor.zeros) ^ x.sign();
+            for (o, x) in each {
+                *o = ((x & W::LOW).sub(self.gap) & W::LOW).shift_right(factor.zeros) ^ x.sign();
             }
         } else if self.kind == FLOAT || self.factor != W::ONE || self.gap != W::ZERO {
-            for x in elements {
-                *x = self.integer(*x, factor);
+            for (o, x) in each {
+                *o = self.integer(x, factor);
+            }
+        } else {
+            for (o, x) in each {
+                *o = x;
             }
         }
     }
@@ -89,7 +101,7 @@ impl<W: Word> Map<W> {
 
     /// The element of a number of [`Map::place`].
     pub(super) fn at(kind: u32, place: u64) -> W {
-        if kind == FLOAT { W::cut(place) } else { W::cut(W::cut(place).rank_key(kind)) }
+        if kind == FLOAT { W::cut(place) } else { W::of_rank_key(place, kind) }
     }
 }
 
@@ -213,8 +225,8 @@ mod tests {
                 let signs = if kind == FLOAT { [0, 1 << 63] } else { [0, 0] };
                 let elements: Vec<u64> =
                     (0..100).map(|k| (gap + k * factor) | signs[k as usize % 2]).collect();
-                let mut all = elements.clone();
-                map.integers(&mut all, divisor);
+                let mut all = vec![0; elements.len()];
+                map.integers(bytemuck::cast_slice(&elements), divisor, &mut all);
                 let each: Vec<u64> = elements.iter().map(|&x| map.integer(x, divisor)).collect();
                 assert_eq!(all, each, "{map:?}");
                 assert!(all.iter().zip(elements).all(|(&o, x)| map.element(o) == x), "{map:?}");
