@@ -1,6 +1,7 @@
-//! Containers that are read at places, of which only some is wanted.
+//! Containers and arrays that are read at places, of which only some is wanted.
 
 use crate::base::error::{Error, Result};
+use crate::base::strided::{Layout, Row};
 use std::ops::Range;
 
 /// Where a container lies: in memory, or in a file.
@@ -14,9 +15,28 @@ pub(crate) trait Source {
     /// Fills `into` with the bytes from `at` on, all of which are below [`Source::bytes`].
     fn fill(&self, at: u64, into: &mut [u8]) -> Result<()>;
 
-    /// Fills several parts as [`Source::fill`] fills one. A device copies all of them before the call waits.
-    fn fill_parts(&self, parts: Vec<(u64, &mut [u8])>) -> Result<()> {
-        parts.into_iter().try_for_each(|(at, into)| self.fill(at, into))
+    /// Fills `into` with the packed forms of strided arrays, one after another. Each has the place of its first element, and all of its
+    /// elements are below [`Source::bytes`]. A device packs all of them before it copies the result once.
+    fn pack(&self, parts: &[(u64, Layout)], into: &mut [u8]) -> Result<()> {
+        let mut rest = into;
+        for (first, layout) in parts {
+            let (own, others) = std::mem::take(&mut rest)
+                .split_at_mut_checked(layout.bytes() as usize)
+                .ok_or(Error::Internal("packed arrays are longer than their memory"))?;
+            rest = others;
+            let (width, mut done) = (layout.width() as usize, Ok(()));
+            layout.rows(|Row { at, stride, packed }| {
+                let at = first.wrapping_add_signed(at);
+                let step = if stride == width as i64 { packed.len() } else { width };
+                for (i, element) in (0..).zip(own[packed].chunks_exact_mut(step)) {
+                    if done.is_ok() {
+                        done = self.fill(at.wrapping_add_signed(stride * i), element);
+                    }
+                }
+            });
+            done?;
+        }
+        Ok(())
     }
 
     /// All of it where it is memory: that is read where it lies.

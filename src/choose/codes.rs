@@ -1,17 +1,21 @@
 //! The sizes of presets `fz` and `cusz`, computed from the codes of stage `lorenzo_quant`, which both presets code.
 
 use super::differences::Codes;
-use super::frames::{BITS, CHUNK, byte_map, plane_map, zero_free};
+use super::frames::{BITS, CHUNK, Map, byte_map, put_planes, zero_free};
 use super::sample::Sample;
 use crate::base::array::Array;
 use crate::base::dtype::DType;
 use crate::stages::wide::{Work, widest};
+use std::cell::OnceCell;
 use std::marker::PhantomData;
 
 /// Length of the code book of `cusz`.
 const SYMBOLS: usize = 1024;
 /// Elements of a partition of stage `huffman`.
 const PARTITION: f64 = 768.0;
+
+/// Codes that are computed together: they stay in the cache until they are counted.
+const PART: usize = 1024;
 
 /// The whole multiples of the step in a sample, modulo 2^32.
 pub(super) struct Multiples {
@@ -21,6 +25,8 @@ pub(super) struct Multiples {
     exact: usize,
     /// Bytes of an element with its index.
     pair: usize,
+    /// For each number of axes.
+    measured: [OnceCell<Measured>; 4],
 }
 
 impl Multiples {
@@ -41,93 +47,90 @@ impl Multiples {
             _ => 0,
         };
         let pair = dtype.bytes() as usize + size_of::<u32>();
-        Multiples { q, dims, exact: exact * pair, pair }
+        Multiples { q, dims, exact: exact * pair, pair, measured: Default::default() }
+    }
+
+    fn measured(&self, axes: usize) -> &Measured {
+        self.measured[axes].get_or_init(|| widest(Measure(Codes::new(&self.q, self.dims, axes))))
     }
 
     /// Bytes of a container of `fz` without its header, for an array of `elements` like the sample. Differences are along the fastest
     /// `axes` dimensions; 0: along all.
     pub(super) fn fz(&self, axes: usize, elements: u64) -> f64 {
+        let Measured { outliers, chunks, .. } = self.measured(axes);
         // The bits of an incomplete last chunk stay in place.
-        let rest = (elements % CHUNK as u64) as usize;
-        let Measured { outliers, chunks, rest } =
-            widest(Fz { codes: Codes::new(&self.q, self.dims, axes), rest });
-        let share = elements as f64 / self.q.len().max(1) as f64;
-        let whole = (self.q.len() / CHUNK).max(1) as f64;
+        let n = self.q.len();
+        let mut last = vec![0; ((elements % CHUNK as u64) as usize).min(n)];
+        let mut rest = 0;
+        if !last.is_empty() {
+            Codes::new(&self.q, self.dims, axes).put(n - last.len(), &mut last);
+            rest = zero_free(byte_map(&last), last.len());
+        }
+        let share = elements as f64 / n.max(1) as f64;
+        let whole = (n / CHUNK).max(1) as f64;
         let pairs = (self.exact + outliers * self.pair) as f64;
-        pairs * share + chunks as f64 / whole * (elements / CHUNK as u64) as f64 + rest as f64
+        pairs * share + *chunks as f64 / whole * (elements / CHUNK as u64) as f64 + rest as f64
     }
 
     /// Bytes of a container of `cusz` without its header and its code book, for an array of `elements` like the sample.
     pub(super) fn cusz(&self, axes: usize, elements: u64) -> f64 {
         // A cell for the length of a partition, one for its place, and half of one that is padding.
         const CELLS: f64 = 2.5;
-        let (counts, outliers) = widest(Histogram(Codes::new(&self.q, self.dims, axes)));
+        let Measured { beyond, counts, .. } = self.measured(axes);
         let partitions = (self.q.len() as f64 / PARTITION).ceil();
-        let pairs = self.exact + outliers * self.pair;
-        let bytes = (pairs + huffman_bits(&counts) / 8) as f64 + 4.0 * CELLS * partitions;
+        let pairs = self.exact + beyond * self.pair;
+        let bytes = (pairs + huffman_bits(counts) / 8) as f64 + 4.0 * CELLS * partitions;
         bytes * (elements as f64 / self.q.len().max(1) as f64)
     }
 }
 
-/// The work of measuring codes for `fz`. `rest`: codes of the last chunk of the array if it is incomplete.
-struct Fz<'a> {
-    codes: Codes<'a>,
-    rest: usize,
-}
+/// The work of measuring codes for `fz` and `cusz`.
+struct Measure<'a>(Codes<'a>);
 
-/// The outliers of a sample, and bytes of its whole chunks and of an incomplete one.
 struct Measured {
+    /// Outliers of `fz`, and the bytes of its whole chunks.
     outliers: usize,
     chunks: usize,
-    rest: usize,
+    /// Outliers of `cusz`, and the counts of its symbols.
+    beyond: usize,
+    counts: [usize; SYMBOLS],
 }
 
-impl Work for Fz<'_> {
+impl Work for Measure<'_> {
     type Result = Measured;
 
     #[inline(always)]
     fn run(self) -> Measured {
-        let Fz { codes, rest } = self;
+        /// Equal neighbors are counted in different tables: a counter is slow to increment twice in a row.
+        const TABLES: usize = 4;
+        let codes = self.0;
         let n = codes.len();
-        let mut room = vec![0; CHUNK];
-        let mut measured = Measured { outliers: 0, chunks: 0, rest: 0 };
+        let mut tables = [[0u32; SYMBOLS + 1]; TABLES];
+        let mut room = [0; PART];
+        let (mut outliers, mut chunks) = (0, 0);
         for first in (0..n).step_by(CHUNK) {
-            let chunk = &mut room[..CHUNK.min(n - first)];
-            codes.put(first, chunk);
-            measured.outliers += chunk.iter().map(|&code| u32::from(code >> BITS != 0)).sum::<u32>() as usize;
-            if chunk.len() == CHUNK {
-                measured.chunks += zero_free(plane_map(chunk), chunk.len());
+            let end = n.min(first + CHUNK);
+            let mut map: Map = [0; 2 * CHUNK / 8];
+            for at in (first..end).step_by(PART) {
+                let part = &mut room[..PART.min(end - at)];
+                codes.put(at, part);
+                outliers += part.iter().map(|&code| u32::from(code >> BITS != 0)).sum::<u32>() as usize;
+                put_planes(part, (at - first) / 64, &mut map);
+                for four in part.chunks(TABLES) {
+                    for (table, &code) in tables.iter_mut().zip(four) {
+                        table[(code as usize).min(SYMBOLS)] += 1;
+                    }
+                }
+            }
+            if end - first == CHUNK {
+                chunks += zero_free(map, CHUNK);
             }
         }
-        let last = &mut room[..rest.min(n)];
-        if !last.is_empty() {
-            codes.put(n - last.len(), last);
-            measured.rest = zero_free(byte_map(last), last.len());
-        }
-        measured
-    }
-}
-
-/// The work of counting codes for `cusz`: the counts of symbols, and the number of outliers.
-struct Histogram<'a>(Codes<'a>);
-
-impl Work for Histogram<'_> {
-    type Result = ([usize; SYMBOLS], usize);
-
-    #[inline(always)]
-    fn run(self) -> ([usize; SYMBOLS], usize) {
-        let (mut counts, mut outliers) = ([0; SYMBOLS], 0);
-        let (mut room, n) = (vec![0; CHUNK], self.0.len());
-        for first in (0..n).step_by(CHUNK) {
-            let chunk = &mut room[..CHUNK.min(n - first)];
-            self.0.put(first, chunk);
-            for &code in &*chunk {
-                let is_code = (code as usize) < SYMBOLS;
-                counts[if is_code { code as usize } else { 0 }] += 1;
-                outliers += usize::from(!is_code);
-            }
-        }
-        (counts, outliers)
+        let count = |symbol: usize| tables.iter().map(|table| table[symbol]).sum::<u32>() as usize;
+        let (beyond, mut counts) = (count(SYMBOLS), std::array::from_fn(count));
+        // An outlier has code 0.
+        counts[0] += beyond;
+        Measured { outliers, chunks, beyond, counts }
     }
 }
 

@@ -19,10 +19,10 @@ pub(super) fn byte_map(codes: &[u32]) -> Map {
     map
 }
 
-/// The same after stage `bitshuffle`: a byte is one bit of eight consecutive codes.
+/// Marks the bytes of codes after stage `bitshuffle`, of which one is one bit of eight consecutive codes. The codes begin with number
+/// 64 `first` of their chunk.
 #[inline(always)]
-pub(super) fn plane_map(codes: &[u32]) -> Map {
-    let mut map: Map = [0; 2 * CHUNK / 8];
+pub(super) fn put_planes(codes: &[u32], first: usize, map: &mut Map) {
     for (j, part) in codes.chunks(64).enumerate() {
         let mut short = [0u16; 64];
         for (short, &code) in short.iter_mut().zip(part) {
@@ -37,13 +37,12 @@ pub(super) fn plane_map(codes: &[u32]) -> Map {
             low |= (any & 0xff) << (8 * k);
             high |= (any >> 8 & 0xff) << (8 * k);
         }
-        for (first, bytes) in [(0, low), (8, high)].into_iter().filter(|(_, bytes)| *bytes != 0) {
+        for (low_bit, bytes) in [(0, low), (8, high)].into_iter().filter(|(_, bytes)| *bytes != 0) {
             for (bit, byte) in transposed(bytes).to_le_bytes().into_iter().enumerate() {
-                map[(first + bit) * (CHUNK / 64) + j] = byte;
+                map[(low_bit + bit) * (CHUNK / 64) + first + j] = byte;
             }
         }
     }
-    map
 }
 
 /// Bit i of byte k becomes bit k of byte i.
@@ -101,7 +100,9 @@ mod tests {
     #[test]
     fn planes_have_a_bit_of_every_eight_codes() {
         let codes: Vec<u32> = (0..1000u32).map(|i| i.wrapping_mul(0x9e37_79b9) >> (14 + i % 18)).collect();
-        let map = plane_map(&codes);
+        let mut map: Map = [0; 2 * CHUNK / 8];
+        put_planes(&codes[..512], 0, &mut map);
+        put_planes(&codes[512..], 8, &mut map);
         for (i, eight) in codes.chunks(8).enumerate() {
             for bit in 0..BITS {
                 let is_set = eight.iter().any(|code| code >> BITS == 0 && code >> bit & 1 > 0);

@@ -1,4 +1,4 @@
-//! A number of bits that an array without repeated values needs at least, without loss.
+//! A number of bits that an array needs at least, without loss.
 
 use super::sample::Sample;
 use crate::base::dtype::DType;
@@ -9,9 +9,11 @@ const VALUES: usize = 2048;
 const MEASURED: usize = 4;
 /// Values repeat if one of this number equals another one: a table of 65,536 values is found.
 const REPEATED: usize = 256;
+/// One of this number of values is a hole if all of them are equal.
+const HOLE: usize = 16;
 
-/// Bits of an element in a lossless pipeline, at least. Values on a lattice are coded as its levels or as numbers of its values.
-/// 0 if other values repeat, because stage `exact` has tables of them.
+/// Bits of an element in a lossless pipeline, at least. Holes need none. Values on a lattice are coded as its levels or as numbers of its
+/// values; other values that repeat are coded as numbers of a table.
 pub(super) fn least_bits(sample: &Sample, lattice: Option<FoundLattice>) -> f64 {
     match (sample.array.dtype(), lattice) {
         (DType::F32, None) => of_integers(
@@ -41,9 +43,11 @@ fn of_integers(sample: &Sample, at: impl Fn(usize) -> i64, levels: bool) -> f64 
     let step = (count.saturating_sub(border) / VALUES).max(1) | 1;
     let places: Vec<usize> = (border..count).step_by(step).collect();
     let mut values: Vec<i64> = places.iter().map(|&i| at(i)).collect();
+    let all = values.len();
     values.sort_unstable();
-    let repeated = values.windows(2).filter(|w| w[0] == w[1]).count();
-    if values.is_empty() || !levels && REPEATED * repeated >= values.len() {
+    let hole = if levels { None } else { frequent(&values) };
+    values.retain(|&o| Some(o) != hole);
+    if values.is_empty() {
         return 0.0;
     }
     let first = values[0];
@@ -51,9 +55,15 @@ fn of_integers(sample: &Sample, at: impl Fn(usize) -> i64, levels: bool) -> f64 
     let magnitude = |o: i64| if o < 0 && !levels { -1 - o } else { o };
     let difference = |o: i64| magnitude(o).abs_diff(magnitude(first));
     let divisor = values.iter().fold(0, |all, &o| if all == 1 { 1 } else { common(all, difference(o)) });
-    let mut bits = [0; 4 * ORDERS];
+    let (mut bits, mut measured) = ([0; 4 * ORDERS], 0);
     for &i in places.iter().step_by(MEASURED) {
         let lines = [0, 1, 2, 3].map(|k| corner(&at, i - k, row, plane));
+        // Differences to holes are not those of values.
+        let back = [0, row, plane, plane + row];
+        if hole.is_some_and(|hole| (0..ORDERS).any(|k| back.iter().any(|&back| at(i - k - back) == hole))) {
+            continue;
+        }
+        measured += 1;
         for (axes, bits) in bits.chunks_exact_mut(ORDERS).enumerate() {
             let mut d = lines.map(|corner| corner[axes]);
             for bits in bits {
@@ -63,15 +73,29 @@ fn of_integers(sample: &Sample, at: impl Fn(usize) -> i64, levels: bool) -> f64 
             }
         }
     }
-    let least = bits.into_iter().fold(u64::MAX, u64::min) as f64 / places.len().div_ceil(MEASURED) as f64;
+    if measured == 0 {
+        return 0.0;
+    }
+    let mut least = bits.into_iter().fold(u64::MAX, u64::min) as f64 / f64::from(measured);
     // The highest bit is known, and so are the bits of a common divisor.
     let mut known = f64::from(1 + divisor.checked_ilog2().unwrap_or(0));
-    if let (true, Some(distinct)) = (levels, distinct(&values)) {
+    let repeated = values.windows(2).filter(|w| w[0] == w[1]).count();
+    let in_table = levels || REPEATED * repeated >= values.len();
+    if let (true, Some(distinct)) = (in_table, distinct(&values)) {
         // Numbers of values are smaller than levels if most levels have no value.
         let span = values[values.len() - 1].abs_diff(first);
         known += f64::from((span / distinct).checked_ilog2().unwrap_or(0));
+        // Frequent values may have short numbers.
+        let short = if levels { f64::INFINITY } else { f64::from(distinct.ilog2()) };
+        least = least.min(known + short);
     }
-    (least - known).max(0.0)
+    (least - known).max(0.0) * (values.len() as f64 / all as f64)
+}
+
+/// The most frequent of sorted numbers, if many are equal.
+fn frequent(sorted: &[i64]) -> Option<i64> {
+    let most = sorted.chunk_by(|a, b| a == b).max_by_key(|equal| equal.len())?;
+    (most.len() > 1 && HOLE * most.len() >= sorted.len()).then(|| most.first().copied())?
 }
 
 /// True if a table of all differences of neighbors may shorten an array of integers: few differences, and many numbers between them.
@@ -239,22 +263,34 @@ mod tests {
         assert!(!ask(DType::F32, &[1, 100]) && !ask(DType::I64, &[7]));
     }
 
+    /// Numbers of few values, alone and with holes.
     #[test]
-    fn values_that_repeat_have_no_least_size() {
+    fn containers_of_values_that_repeat_are_not_shorter() {
         let array = Array::new(DType::F32, &[100_000]).expect("dims");
-        let levels = |n: u64| -> Vec<u8> {
-            let mut state = 1u64;
-            (0..100_000)
-                .flat_map(|_| {
-                    state =
-                        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                    (((state >> 33) % n) as f32 + 0.37).to_le_bytes()
-                })
-                .collect()
+        let mut state = 1u64;
+        let mut random = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 33
         };
-        for n in [1, 100, 50_000] {
-            let sample = Sample::new(&array, &&*levels(n), f64::INFINITY, Size::SMALL).expect("sample");
-            assert_eq!(least_bits(&sample, None), 0.0, "{n}");
+        for (n, holes) in
+            [(1, 0), (3, 0), (100, 0), (50_000, 0), (100, 2), (50_000, 5), (1 << 30, 2), (1 << 30, 30)]
+        {
+            let mut hole = false;
+            let bytes: Vec<u8> = (0..100_000)
+                .flat_map(|i| {
+                    // Holes are runs.
+                    hole = if i % 50 == 0 { random() % 32 < holes } else { hole };
+                    let value = (random() % n) as f32 * 0.77 + 0.37;
+                    if hole { 0.0 } else { value }.to_le_bytes()
+                })
+                .collect();
+            let sample = Sample::new(&array, &&*bytes, f64::INFINITY, Size::SMALL).expect("sample");
+            let pipeline = preset_within("exact", DType::F32, "lossless", 0.0).expect("preset");
+            let options = Options { container: Container::Compact, checksum: false, ..Options::default() };
+            let real = compress(&pipeline, &array, &options, &bytes).expect("container").len();
+            let (least, bits) = (least_bits(&sample, None), 8.0 * real as f64 / array.elements() as f64);
+            assert!(least <= bits, "{n} {holes}: {least} of {bits}");
+            assert!(n < 1 << 30 || least >= 0.5 * bits - 4.0, "{n} {holes}: {least} of {bits}");
         }
     }
 }

@@ -203,6 +203,8 @@ fn sizes(
     /// for few blocks.
     const NEAR: f64 = 1.25;
     const NEAR_WITH_TABLE: f64 = 3.0;
+    /// The same for the forms of a preset, whose sizes differ less from block to block.
+    const NEAR_FORM: f64 = 1.05;
     /// Blocks with a higher ratio are nearly empty: the other blocks decide between candidates with a bound.
     const EMPTY: f64 = 64.0;
     let (lossless, within): (Vec<_>, Vec<_>) = candidates.into_iter().partition(Candidate::is_lossless);
@@ -219,11 +221,18 @@ fn sizes(
         bits / 8.0 <= NEAR * bytes_of_element
     };
     all.extend(trial.tried(lossless.into_iter().filter(is_near).collect())?);
+    let of_forms = ["fz", "cusz"].map(|preset| {
+        let forms = all.iter().filter(|tried| tried.candidate.preset == preset);
+        (preset, forms.fold(f64::INFINITY, |least, tried| least.min(tried.first)))
+    });
+    let is_best_form = |Tried { first, candidate, .. }: &Tried| {
+        of_forms.iter().all(|(preset, least)| candidate.preset != *preset || *first <= NEAR_FORM * least)
+    };
     let least = least(&all);
-    all.retain(|Tried { first, candidate, .. }| match candidate.preset {
-        _ if !candidate.is_lossless() => is_empty || *first <= NEAR * least,
-        "exact" if lattice.is_some() => *first <= NEAR_WITH_TABLE * least.max(few),
-        _ => *first <= NEAR * least.max(few),
+    all.retain(|tried| match tried.candidate.preset {
+        _ if !tried.candidate.is_lossless() => is_empty || tried.first <= NEAR * least && is_best_form(tried),
+        "exact" if lattice.is_some() => tried.first <= NEAR_WITH_TABLE * least.max(few),
+        _ => tried.first <= NEAR * least.max(few),
     });
     let is_alone = all.len() == 1 && !is_empty;
     let mut sizes = vec![];

@@ -4,6 +4,7 @@ use crate::base::array::Array;
 use crate::base::byte_source::Source;
 use crate::base::dtype::DType;
 use crate::base::error::Result;
+use crate::base::strided::{Layout, Row};
 use crate::codec::buffer;
 use crate::stages::lattice::{self, FoundLattice};
 use crate::stages::wide::{Work, widest};
@@ -15,7 +16,7 @@ const RANGE_SHARE: u64 = 8;
 const PIECES: u64 = 64;
 /// Elements of a piece.
 const LEAST_PIECE: u64 = 1 << 10;
-const MOST_PIECE: u64 = 1 << 14;
+const MOST_PIECE: u64 = 1 << 12;
 /// Values that a lattice is looked for in.
 const LATTICE_VALUES: usize = 1 << 11;
 
@@ -50,15 +51,32 @@ pub(super) struct Sample {
 impl Sample {
     pub(super) fn new(array: &Array, src: &dyn Source, threshold: f64, size: Size) -> Result<Sample> {
         let blocks = Blocks::new(array, size);
-        let bytes = blocks.gather(src)?;
-        let range = (f64::INFINITY, f64::NEG_INFINITY);
         let (first, all) =
             (blocks.stacked(array, blocks.count.min(2))?, blocks.stacked(array, blocks.count)?);
-        let mut sample = Sample { array: all, first, bytes, range, threshold };
-        if array.dtype().is_float() {
-            sample.measure(array, src)?;
+        let mut parts = blocks.parts(array)?;
+        let mut bytes = buffer(all.bytes())?;
+        let mut range = (f64::INFINITY, f64::NEG_INFINITY);
+        let mut look = |bytes: &[u8]| widen(array.dtype(), bytes, threshold, &mut range);
+        match src.memory() {
+            _ if !array.dtype().is_float() => src.pack(&parts, &mut bytes)?,
+            Some(memory) => {
+                src.pack(&parts, &mut bytes)?;
+                let (_, pieces) = pieces(array)?;
+                pieces.rows(|Row { at, packed, .. }| look(&memory[at as usize..][..packed.len()]));
+            }
+            // One copy.
+            None => {
+                parts.push(pieces(array)?);
+                let whole = parts.iter().map(|(_, layout)| layout.bytes()).sum();
+                let mut both = buffer(whole)?;
+                src.pack(&parts, &mut both)?;
+                let (own, pieces) = both.split_at(bytes.len());
+                look(pieces);
+                bytes.copy_from_slice(own);
+            }
         }
-        Ok(sample)
+        look(&bytes);
+        Ok(Sample { array: all, first, bytes, range, threshold })
     }
 
     /// The number that bounds are fractions of: the range of values, or the largest magnitude.
@@ -78,33 +96,15 @@ impl Sample {
         let values = floats(dtype, &self.bytes, step);
         lattice::find(dtype, &values.into_iter().filter(|x| x.abs() < self.threshold).collect::<Vec<_>>())
     }
+}
 
-    /// The range of the sample and of pieces from all over the array.
-    fn measure(&mut self, array: &Array, src: &dyn Source) -> Result<()> {
-        let dtype = array.dtype();
-        let elements = array.elements();
-        let piece = (elements / RANGE_SHARE / PIECES).clamp(LEAST_PIECE, MOST_PIECE);
-        let (piece, pieces) = if elements <= piece * PIECES { (elements, 1) } else { (piece, PIECES) };
-        let last = u128::from(elements - piece);
-        let first = |i: u64| (last * u128::from(i) / u128::from(pieces.max(2) - 1)) as u64 * dtype.bytes();
-        let (firsts, length) = ((0..pieces).map(first), piece * dtype.bytes());
-        let mut range = self.range;
-        match src.memory() {
-            Some(all) => firsts.for_each(|at| {
-                widen(dtype, &all[at as usize..][..length as usize], self.threshold, &mut range);
-            }),
-            None => {
-                let mut bytes = buffer(pieces * length)?;
-                // A piece of an empty array has no bytes.
-                let parts = bytes.chunks_exact_mut(length.max(1) as usize);
-                src.fill_parts(firsts.zip(parts).collect())?;
-                widen(dtype, &bytes, self.threshold, &mut range);
-            }
-        }
-        widen(dtype, &self.bytes, self.threshold, &mut range);
-        self.range = range;
-        Ok(())
-    }
+/// The pieces of an array whose range is measured, at even distances from its first element on.
+fn pieces(array: &Array) -> Result<(u64, Layout)> {
+    let elements = array.elements();
+    let piece = (elements / RANGE_SHARE / PIECES).clamp(LEAST_PIECE, MOST_PIECE);
+    let (piece, pieces) = if elements <= piece * PIECES { (elements, 1) } else { (piece, PIECES) };
+    let distance = (elements - piece) / (PIECES - 1);
+    Ok((0, Layout::new(&Array::new(array.dtype(), &[piece, pieces])?, &[1, distance as i64])?))
 }
 
 /// Values that are compared together.
@@ -241,35 +241,12 @@ impl Blocks {
         first
     }
 
-    fn gather(&self, src: &dyn Source) -> Result<Vec<u8>> {
-        let [bx, by, bz] = self.block;
-        let mut all = buffer(bx * by * bz * self.count * self.width)?;
-        if src.bytes() == 0 {
-            return Ok(all);
-        }
-        let (row, pitch) = ((bx * self.width) as usize, (self.dims[0] * self.width) as usize);
-        let (plane, memory) = (pitch * by as usize, src.memory());
-        // Whole rows of the planes of a block, of which a part is wanted: few copies from a device.
-        let mut rows = buffer(if memory.is_some() { 0 } else { plane as u64 * bz })?;
-        let mut out = all.chunks_exact_mut(row);
-        for i in 0..self.count {
-            let [x, y, z] = self.first(i);
-            let at = |k: u64| ((z + k) * self.dims[1] + y) * self.dims[0] * self.width;
-            if memory.is_none() {
-                src.fill_parts((0..bz).map(at).zip(rows.chunks_exact_mut(plane)).collect())?;
-            }
-            for k in 0..bz {
-                let rows = match memory {
-                    Some(all) => &all[at(k) as usize..],
-                    None => &rows[k as usize * plane..],
-                };
-                for part in rows.chunks(pitch).take(by as usize) {
-                    if let Some(out) = out.next() {
-                        out.copy_from_slice(&part[(x * self.width) as usize..][..row]);
-                    }
-                }
-            }
-        }
-        Ok(all)
+    /// The places of the blocks.
+    fn parts(&self, array: &Array) -> Result<Vec<(u64, Layout)>> {
+        let block = Array::new(array.dtype(), &self.block)?;
+        let [row, rows, _] = self.dims;
+        let layout = Layout::new(&block, &[1, row as i64, (row * rows) as i64])?;
+        let place = |[x, y, z]: [u64; 3]| ((z * rows + y) * row + x) * self.width;
+        Ok((0..self.count).map(|i| (place(self.first(i)), layout.clone())).collect())
     }
 }

@@ -109,22 +109,11 @@ pub(crate) fn upload(context: &Context, to: u64, src: &[u8], stream: Stream) -> 
 
 /// Copies from a device address and waits.
 pub(crate) fn download(context: &Context, dst: &mut [u8], from: u64, stream: Stream) -> Result<()> {
-    download_parts(context, [(from, dst)].into_iter(), stream)
-}
-
-/// Copies from several device addresses and waits for all copies together.
-pub(crate) fn download_parts<'a>(
-    context: &Context,
-    parts: impl Iterator<Item = (u64, &'a mut [u8])>,
-    stream: Stream,
-) -> Result<()> {
-    let mut parts = parts.filter(|(_, dst)| !dst.is_empty()).peekable();
-    if parts.peek().is_none() {
+    if dst.is_empty() {
         return Ok(());
     }
-    // SAFETY: all parts are borrowed until the stream has passed.
-    let copied =
-        parts.try_for_each(|(from, dst)| unsafe { context.driver().download(dst, from as Handle, stream.0) });
+    // SAFETY: `dst` is borrowed until the stream has passed.
+    let copied = unsafe { context.driver().download(dst, from as Handle, stream.0) };
     stream.synchronize(context).and(copied)
 }
 

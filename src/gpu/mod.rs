@@ -27,7 +27,7 @@ mod view;
 pub(crate) use call_streams::CallStreams;
 pub(crate) use context::Context;
 pub(crate) use functions::{LaunchAttrs, batched, function};
-pub(crate) use memory::{DeviceMemory, Pinned, download, download_parts, upload};
+pub(crate) use memory::{DeviceMemory, Pinned, download, upload};
 pub(crate) use pinned_staging::PinnedStaging;
 pub(crate) use pointer::{home, mapped};
 pub(crate) use stream::OwnStream;

@@ -6,6 +6,7 @@ use crate::base::environment::in_default_environment;
 use crate::base::error::{Error, Result};
 use crate::base::nearest::meant;
 use crate::pipeline::Pipeline;
+use std::sync::{Mutex, PoisonError};
 
 /// A named pipeline.
 pub struct Preset {
@@ -171,8 +172,24 @@ pub fn preset(name: &str, dtype: DType) -> Result<Pipeline> {
                 known: format!("{}; for comparisons {}", listed.join(", "), others.join(", ")),
             }
         })?;
-        Pipeline::from_toml(preset.toml(dtype)?)
+        parsed(preset.toml(dtype)?)
     })
+}
+
+/// The pipeline of a text that is compiled in. A process parses each text once.
+///
+/// # Errors
+/// As [`Pipeline::from_toml`].
+pub(crate) fn parsed(toml: &'static str) -> Result<Pipeline> {
+    static KNOWN: Mutex<Vec<(&str, Pipeline)>> = Mutex::new(Vec::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    // Equal texts are one object, and comparing texts takes longer.
+    if let Some((_, pipeline)) = known.iter().find(|(text, _)| std::ptr::eq(*text, toml)) {
+        return Ok(pipeline.clone());
+    }
+    let pipeline = Pipeline::from_toml(toml)?;
+    known.push((toml, pipeline.clone()));
+    Ok(pipeline)
 }
 
 /// The preset of this name with a bound: a mode by its name and the error bound, or `lossless` and 0 for a preset that loses nothing.

@@ -4,9 +4,10 @@
 use super::{DeviceSlice, Memory};
 use crate::base::byte_source::Source;
 use crate::base::error::{Error, Result, Status};
+use crate::base::strided::Layout;
 use crate::codec::buffer;
 use crate::format::{self, Header};
-use crate::gpu::{Context, Home, OwnStream, download, download_parts, upload};
+use crate::gpu::{Context, DeviceMemory, Home, OwnStream, ViewArgs, download, upload};
 use std::borrow::Cow;
 
 /// Copies memory of any kind to the host and waits.
@@ -51,12 +52,21 @@ impl Source for OnDevice {
     }
 
     fn fill(&self, at: u64, into: &mut [u8]) -> Result<()> {
-        self.fill_parts(vec![(at, into)])
+        download(&self.1, into, self.0.address + at, OwnStream::new(&self.1)?.borrow())
     }
 
-    fn fill_parts(&self, parts: Vec<(u64, &mut [u8])>) -> Result<()> {
-        let parts = parts.into_iter().map(|(at, into)| (self.0.address + at, into));
-        download_parts(&self.1, parts, OwnStream::new(&self.1)?.borrow())
+    fn pack(&self, parts: &[(u64, Layout)], into: &mut [u8]) -> Result<()> {
+        if into.is_empty() {
+            return Ok(());
+        }
+        let (OnDevice(slice, context), stream) = (self, OwnStream::new(&self.1)?);
+        let packed = DeviceMemory::new(context, into.len() as u64)?;
+        let mut to = packed.address();
+        for (first, layout) in parts.iter().filter(|(_, layout)| layout.bytes() > 0) {
+            ViewArgs::new(layout, slice.address + first, to).pack(context, stream.borrow())?;
+            to += layout.bytes();
+        }
+        download(context, into, packed.address(), stream.borrow())
     }
 }
 
