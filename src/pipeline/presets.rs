@@ -5,8 +5,9 @@ use crate::base::dtype::DType;
 use crate::base::environment::in_default_environment;
 use crate::base::error::{Error, Result};
 use crate::base::nearest::meant;
+use crate::base::reserve::ReserveAllocator;
 use crate::pipeline::Pipeline;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// A named pipeline.
 pub struct Preset {
@@ -182,13 +183,19 @@ pub fn preset(name: &str, dtype: DType) -> Result<Pipeline> {
 /// As [`Pipeline::from_toml`].
 pub(crate) fn parsed(toml: &'static str) -> Result<Pipeline> {
     static KNOWN: Mutex<Vec<(&str, Pipeline)>> = Mutex::new(Vec::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    // Nobody waits: a child may have been forked while another thread of its parent had the lock.
+    let Ok(mut known) = KNOWN.try_lock() else { return Pipeline::from_toml(toml) };
     // Equal texts are one object, and comparing texts takes longer.
     if let Some((_, pipeline)) = known.iter().find(|(text, _)| std::ptr::eq(*text, toml)) {
         return Ok(pipeline.clone());
     }
+    let served = ReserveAllocator::served();
     let pipeline = Pipeline::from_toml(toml)?;
-    known.push((toml, pipeline.clone()));
+    let kept = pipeline.clone();
+    // What may have memory of the reserve is not kept.
+    if known.try_reserve(1).is_ok() && ReserveAllocator::served() == served {
+        known.push((toml, kept));
+    }
     Ok(pipeline)
 }
 
