@@ -32,17 +32,6 @@ template <class T, class C> struct Flow {
   }
 };
 
-// Each value of a group of lanes is added to those at the distances 1, 2, 4, ... after it.
-template <int WIDTH, class T> FZ_DEV T sum_along(T v) {
-  const int lane = threadIdx.x & (WIDTH - 1);
-#pragma unroll
-  for (int d = 1; d < WIDTH; d <<= 1) {
-    const T before = __shfl_up_sync(ALL, v, d, WIDTH);
-    if (lane >= d) v = v + before;
-  }
-  return v;
-}
-
 // One dimension: a tile of 1024 in 256 threads, sums in groups of four, of the 32 groups of a part,
 // of the eight parts.
 template <class T, class C> FZ_DEV void decode_1d(const Flow<T, C>& f, T* parts) {
@@ -208,15 +197,6 @@ template <int DIMS, int VALUE> FZ_DEV void decode_as(const Args& a, double* shar
   });
   clear_behind(a, p);
 }
-// Three dimensions, few tiles. Needs half the registers of the functions for bricks, so that all blocks run at the
-// same time.
-template <class T> FZ_DEV void decode_few(const Args& a, T (&rows)[8][8][32]) {
-  const LorenzoQuantParams& p = own_params(a);
-  by_types(p, [&](auto value, auto code) {
-    if constexpr (sizeof(value) == sizeof(T)) decode_3d(Flow<T, decltype(code)>(a, p), p.dims, rows);
-  });
-  clear_behind(a, p);
-}
 }  // namespace lorenzo_quant
 }  // namespace fz
 
@@ -290,16 +270,6 @@ LORENZO_DECODE(2d, 2, 0, 1, 4)
 // The sums of a brick are in registers.
 LORENZO_DECODE(3d_f32, 3, 4, fz::lorenzo_quant::AHEAD_WORDS, 2)
 LORENZO_DECODE(3d_f64, 3, 8, fz::lorenzo_quant::AHEAD_WORDS, 2)
-
-#define LORENZO_DECODE_FEW(NAME, T)                                                                  \
-  extern "C" __global__ void __launch_bounds__(256, 4) lorenzo_quant_decode_3d_##NAME##_few(FZ_ARGS) { \
-    if (fz::cancelled(a)) return;                                                                    \
-    __shared__ T rows[8][8][32];                                                                     \
-    fz::lorenzo_quant::decode_few<T>(a, rows);                                                       \
-  }
-
-LORENZO_DECODE_FEW(f32, float)
-LORENZO_DECODE_FEW(f64, double)
 
 // Exact values to their places.
 extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_exact(FZ_ARGS) {

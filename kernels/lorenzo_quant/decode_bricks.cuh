@@ -9,6 +9,17 @@ namespace lorenzo_quant {
 // them.
 constexpr uint32_t AHEAD = 2, AHEAD_WORDS = AHEAD * BLOCK * SIDE;
 
+// Each value of a group of lanes is added to those at the distances 1, 2, 4, ... after it.
+template <int WIDTH, class T> FZ_DEV T sum_along(T v) {
+  const int lane = threadIdx.x & (WIDTH - 1);
+#pragma unroll
+  for (int d = 1; d < WIDTH; d <<= 1) {
+    const T before = __shfl_up_sync(ALL, v, d, WIDTH);
+    if (lane >= d) v = v + before;
+  }
+  return v;
+}
+
 // Codes back to values, where no sum of them rounds in any order: a tile has 512 of them, of up to
 // 16 bits for f32 and up to 32 for f64.
 template <class T, class C, bool PIECES, bool ZIGZAGS>

@@ -15,7 +15,7 @@ const FEW_THREADS: u32 = 64;
 const PLANE_BRICKS: u64 = 1024;
 /// Blocks of such an encoder that occupy every multiprocessor; with more warps, the blocks are larger.
 const PLANE_BLOCKS: u64 = 128;
-/// Up to this number of groups of four tiles, a block of a decoder has a group. All blocks then run at the same time.
+/// Up to this number of groups of four tiles, a block of a decoder has a group.
 const FEW_GROUPS: u64 = 512;
 
 pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
@@ -100,17 +100,31 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<LorenzoQuantParams>(shape.params);
     let [nx, ny, nz] = p.dims.map(u64::from);
     let groups = nx.div_ceil(32) * ny.div_ceil(EDGE.into()) * nz.div_ceil(EDGE.into());
+    if p.ndim == 3 && groups <= FEW_GROUPS {
+        return Some(decode_few(&p, groups, shape));
+    }
     let (decode, blocks) = match (p.ndim, p.value) {
         (1, _) => ("lorenzo_quant_decode_1d", u64::from(p.count).div_ceil(STRIP.into())),
         // A warp has a tile.
         (2, _) => ("lorenzo_quant_decode_2d", (nx.div_ceil(32) * ny.div_ceil(32)).div_ceil(8)),
-        (_, 4) if groups <= FEW_GROUPS => ("lorenzo_quant_decode_3d_f32_few", groups),
         (_, 4) => ("lorenzo_quant_decode_3d_f32", brick_blocks(&p, BLOCK)),
-        _ if groups <= FEW_GROUPS => ("lorenzo_quant_decode_3d_f64_few", groups),
         _ => ("lorenzo_quant_decode_3d_f64", brick_blocks(&p, BLOCK)),
     };
     let made = DeviceLaunch::one("lorenzo_quant_decode_open", tiles(shape.output(0)).min(BLOCKS), BLOCK);
     Some(finish(made, shape, (decode, blocks)))
+}
+
+/// A small volume, in one launch. The first blocks check the lists.
+fn decode_few(p: &LorenzoQuantParams, groups: u64, shape: &LaunchShape<'_>) -> DeviceLaunch {
+    /// The most blocks that check. With them, all blocks still run at the same time.
+    const CHECKERS: u64 = 16;
+    let checkers = (shape.input(2) / 4).div_ceil(BLOCK.into()).min(CHECKERS);
+    let blocks = checkers + groups.max(1);
+    let entry = match p.value {
+        4 => "lorenzo_quant_decode_3d_f32_few",
+        _ => "lorenzo_quant_decode_3d_f64_few",
+    };
+    DeviceLaunch::default().then_tagged(entry, blocks, BLOCK, checkers as u32).with(8, 0)
 }
 
 /// One dimension, with tiles around their means: the header is checked first.
