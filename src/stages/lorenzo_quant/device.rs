@@ -139,6 +139,7 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<LorenzoQuantParams>(shape.params);
     let [nx, ny, nz] = p.dims.map(u64::from);
     let groups = nx.div_ceil(32) * ny.div_ceil(EDGE.into()) * nz.div_ceil(EDGE.into());
+    let marked = (p.ndim, p.value) == (3, 4) && groups > FEW_GROUPS;
     let (decode, blocks) = match (p.ndim, p.value) {
         (1, _) => ("lorenzo_quant_decode_1d", u64::from(p.count).div_ceil(STRIP.into())),
         // A warp has a tile.
@@ -148,8 +149,36 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         _ if groups <= FEW_GROUPS => ("lorenzo_quant_decode_3d_f64_few", groups),
         _ => ("lorenzo_quant_decode_3d_f64", brick_blocks(&p, BLOCK)),
     };
+    if marked {
+        return Some(decode_marked(&p, shape, blocks));
+    }
     let made = DeviceLaunch::one("lorenzo_quant_decode_open", tiles(shape.output(0)).min(BLOCKS), BLOCK);
     Some(finish(made, shape, (decode, blocks)))
+}
+
+/// Large volumes of f32: outliers are marked.
+fn decode_marked(p: &LorenzoQuantParams, shape: &LaunchShape<'_>, blocks: u64) -> DeviceLaunch {
+    let listed = listed_blocks(shape);
+    DeviceLaunch::one("lorenzo_quant_decode_open_marks", tiles(shape.output(0)).min(BLOCKS), BLOCK)
+        .then("lorenzo_quant_decode_lists_marks", listed, BLOCK)
+        .then("lorenzo_quant_decode_3d_f32", blocks, BLOCK)
+        .then("lorenzo_quant_decode_marked", blocks, BLOCK)
+        .then("lorenzo_quant_decode_exact", listed, BLOCK)
+        .with(MIXED_BYTES, marks(p))
+}
+
+/// The check that indices of outliers and of exact values ascend.
+const MIXED_BYTES: u64 = 8;
+
+/// Blocks that go over the entries of the lists.
+fn listed_blocks(shape: &LaunchShape<'_>) -> u64 {
+    (shape.input(2) / 4).div_ceil(BLOCK.into()).min(BLOCKS)
+}
+
+/// Bytes of the marks of outliers, as in `kernels/lorenzo_quant/marks.cuh`.
+fn marks(p: &LorenzoQuantParams) -> u64 {
+    let ([across, down, deep], [nx, _, nz]) = (grid(p), p.dims.map(u64::from));
+    ((nx * down * nz).next_multiple_of(4) + across * down * deep).next_multiple_of(16)
 }
 
 /// One dimension, with tiles around their means: the header is checked first.
@@ -157,7 +186,8 @@ pub(super) fn decode_centered(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<LorenzoQuantParams>(shape.params);
     let made = DeviceLaunch::one("lorenzo_quant_check_centered", 1, 32);
     let made = made.then("lorenzo_quant_decode_open", tiles(shape.output(0)).min(BLOCKS), BLOCK);
-    Some(finish(made, shape, ("lorenzo_quant_decode_centered", u64::from(p.count).div_ceil(STRIP.into()))))
+    let blocks = u64::from(p.count).div_ceil(STRIP.into());
+    Some(finish(made, shape, ("lorenzo_quant_decode_centered", blocks)))
 }
 
 /// The steps after the check of the lists: the outliers, sums, and the exact values.
@@ -166,13 +196,12 @@ fn finish(
     shape: &LaunchShape<'_>,
     (decode, blocks): (&'static str, u64),
 ) -> DeviceLaunch {
-    let listed = (shape.input(2) / 4).div_ceil(BLOCK.into()).min(BLOCKS);
+    let listed = listed_blocks(shape);
     let device_launch = device_launch
         .then("lorenzo_quant_decode_lists", listed, BLOCK)
         .then(decode, blocks, BLOCK)
         .then("lorenzo_quant_decode_exact", listed, BLOCK);
-    // The check that indices of outliers and of exact values ascend.
-    device_launch.with(8, 0)
+    device_launch.with(MIXED_BYTES, 0)
 }
 
 /// True if `fused_fz_decode` accepts fields of these parameters: zigzag codes of u16 from f32 whose tiles are
