@@ -11,11 +11,14 @@ template <class C> FZ_DEV void mark_entries(const Args& a, const LorenzoQuantPar
   const Marks marks(a, Brick<float>(p));
   const bool zigzag = (p.switches & ZIGZAG) != 0;
   const uint64_t n = wanted<float>(a, p);
-  const auto one = [&](float error, C code, uint32_t i) {
+  const auto one = [&](float error, C code, uint32_t i, bool in_turn) {
     const uint32_t x = i % marks.nx, row = i / marks.nx, y = row % marks.ny, z = row / marks.ny;
     uint8_t* to = dst + (uint64_t)i * 4;
-    const bool again = marks.set(x, y, z);
-    const float d = error + (mixed && again ? load<float>(to) : difference_of<C, float>(code, zigzag));  // seed: mark-again
+    float before = difference_of<C, float>(code, zigzag);
+    // Nothing waits for a mark whose previous state does not matter.
+    if (in_turn) before = marks.set(x, y, z) ? load<float>(to) : before;  // seed: mark-again
+    else marks.set(x, y, z);
+    const float d = error + before;
     store<float>(to, d);
     if (!Marks::is_short(d)) marks.rounds(x, y, z);
   };
@@ -23,7 +26,7 @@ template <class C> FZ_DEV void mark_entries(const Args& a, const LorenzoQuantPar
   const auto code_at = [&](uint32_t i) { return load<C>(codes + (uint64_t)i * sizeof(C)); };
   if (mixed) {
     const uint32_t lane = threadIdx.x & 31;
-    const auto each = [&](uint64_t j, uint32_t i) { one(error_of(j), code_at(i), i); };
+    const auto each = [&](uint64_t j, uint32_t i) { one(error_of(j), code_at(i), i, true); };
     each_entry(lists, n, true, each, [&](uint64_t j, uint32_t i, uint32_t alike) {
       // The lowest of several lanes with equal data does the work for all of them.
       if (alike & ((1u << lane) - 1)) return;
@@ -48,7 +51,7 @@ template <class C> FZ_DEV void mark_entries(const Args& a, const LorenzoQuantPar
     for (int s = 0; s < STEPS; s++) code[s] = index[s] < n ? code_at(index[s]) : C(0);
 #pragma unroll
     for (int s = 0; s < STEPS; s++)
-      if (index[s] < n) one(error[s], code[s], index[s]);
+      if (index[s] < n) one(error[s], code[s], index[s], false);
   }
 }
 // Where the sums of a brick may round, their order is that of the format.

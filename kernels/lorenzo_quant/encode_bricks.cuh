@@ -138,6 +138,48 @@ template <class T> FZ_DEV void differences(T (&q)[16 / sizeof(T)], T (&behind)[1
   }
 }
 
+// A brick of which every value has a code, in whole pieces. Returns the number of its first planes that are encoded: the
+// plane after them has another value. Counts follow the stores of a plane: between them they take longer.
+template <bool ZIGZAGS, class C, class T, class Counts> FZ_DEV uint32_t encode_plain(const Brick<T>& b, const Encoder<T>& e, const PlainMultiples<T>& multiples, const Counts& counts) {
+  constexpr int N = 16 / sizeof(T);
+  const uint32_t rows = b.rows(), planes = b.planes();
+  const bool starts = b.starts();
+  const uint64_t plane = (uint64_t)b.nx * b.ny, at = b.at(0, 0);
+  const uint8_t* from = e.values.src + at * sizeof(T);
+  uint8_t* to = e.codes + at * sizeof(C);
+  T behind[SIDE][N];
+#pragma unroll
+  for (int r = 0; r < SIDE; r++)
+#pragma unroll
+    for (int k = 0; k < N; k++) behind[r][k] = T(0);
+#pragma unroll 1
+  for (uint32_t z = 0; z < planes; z++, from += plane * sizeof(T), to += plane * sizeof(C)) {
+    Row<T, N> row[SIDE];
+#pragma unroll
+    for (int r = 0; r < SIDE; r++) row[r].load_whole(from + (uint64_t)r * b.nx * sizeof(T), r < (int)rows && b.have);
+    bool good = true;
+    T above[N] = {};
+    Row<C, N> made[Counts::WANTED ? SIDE : 1];
+#pragma unroll
+    for (int r = 0; r < SIDE; r++) {
+#pragma unroll
+      for (int k = 0; k < N; k++) row[r].e[k] = multiples.of(row[r].e[k], good);
+      differences<T>(row[r].e, behind[r], above, z, r, starts);
+#pragma unroll
+      for (int k = 0; k < N; k++) good = good & (Real<T>::abs(row[r].e[k]) < e.radius);  // seed: brick-radius
+      Row<C, N>& own = made[Counts::WANTED ? r : 0];
+      codes_of(row[r].e, ZIGZAGS, own);
+      if (r < (int)rows && b.have) own.store_whole(to + (uint64_t)r * b.nx * sizeof(C));
+    }
+    if (!__all_sync(ALL, good)) return z;
+    if constexpr (Counts::WANTED) {
+#pragma unroll
+      for (int r = 0; r < SIDE; r++)
+        if (r < (int)rows && b.have) counts.add(made[r], N);
+    }
+  }
+  return planes;
+}
 // The multiples of the rows of a plane that have the bits of `rows`, where those that were found at once may be wrong.
 // False: a value of the warp is exact.
 template <class T, int N> FZ_DEV bool mend(const Brick<T>& b, const Encoder<T>& e, const PlainMultiples<T>& multiples, const uint8_t* from, Row<T, N> (&row)[SIDE], uint32_t rows) {
@@ -167,22 +209,24 @@ template <class T, int N> FZ_DEV uint32_t outliers_of(T (&d)[N], T radius, uint3
     }
   return flags & ((1u << have) - 1);
 }
-// A brick without exact values, in whole pieces. Returns the number of its first planes that are encoded: the plane
-// after them has an exact value.
-template <bool ZIGZAGS, class C, class T, class Counts> FZ_DEV uint32_t encode_plain(const Brick<T>& b, const Encoder<T>& e, const PlainMultiples<T>& multiples, const Counts& counts, Tally& tally) {
+// What a warp has done of a brick.
+struct Progress {
+  Tally tally;
+  uint32_t planes;
+};
+// A brick from plane `first` on, in whole pieces, with outliers and near ties. Ends before a plane with exact values.
+template <class C, class T, class Counts>
+__device__ __attribute__((noinline)) Progress encode_mended(const Brick<T> b, const Encoder<T> e, Tally tally, const Counts counts, uint32_t first) {
   constexpr int N = 16 / sizeof(T);
+  const PlainMultiples<T> multiples(e.m);
   const uint32_t rows = b.rows(), planes = b.planes();
   const bool starts = b.starts();
-  const uint64_t plane = (uint64_t)b.nx * b.ny, at = b.at(0, 0);
-  const uint8_t* from = e.values.src + at * sizeof(T);
-  uint8_t* to = e.codes + at * sizeof(C);
-  T behind[SIDE][N];
-#pragma unroll
-  for (int r = 0; r < SIDE; r++)
-#pragma unroll
-    for (int k = 0; k < N; k++) behind[r][k] = T(0);
+  T behind[SIDE][N] = {};
+  // The plane before `first` gives its multiples alone.
 #pragma unroll 1
-  for (uint32_t z = 0; z < planes; z++, from += plane * sizeof(T), to += plane * sizeof(C)) {
+  for (uint32_t z = first ? first - 1 : 0; z < planes; z++) {
+    const uint64_t at = b.at(z, 0);
+    const uint8_t* from = e.values.src + at * sizeof(T);
     Row<T, N> row[SIDE];
 #pragma unroll
     for (int r = 0; r < SIDE; r++) row[r].load_whole(from + (uint64_t)r * b.nx * sizeof(T), r < (int)rows && b.have);
@@ -194,28 +238,30 @@ template <bool ZIGZAGS, class C, class T, class Counts> FZ_DEV uint32_t encode_p
       for (int k = 0; k < N; k++) row[r].e[k] = multiples.of(row[r].e[k], good);
       if (!good) bad |= 1u << r;
     }
-    if (__any_sync(ALL, bad != 0) && !mend(b, e, multiples, from, row, __reduce_or_sync(ALL, bad))) return z;
+    if (__any_sync(ALL, bad != 0) && !mend(b, e, multiples, from, row, __reduce_or_sync(ALL, bad))) return {tally, z};
     bool small = true;
     T above[N] = {};
 #pragma unroll
     for (int r = 0; r < SIDE; r++) {
       differences<T>(row[r].e, behind[r], above, z, r, starts);
 #pragma unroll
-      for (int k = 0; k < N; k++) small = small & (Real<T>::abs(row[r].e[k]) < e.radius);  // seed: brick-radius
+      for (int k = 0; k < N; k++) small = small & (Real<T>::abs(row[r].e[k]) < e.radius);
     }
+    if (z < first) continue;
     if (!__all_sync(ALL, small))
 #pragma unroll
       for (int r = 0; r < SIDE; r++) tally.add(e.here, b, z, r, outliers_of(row[r].e, e.radius, r < (int)rows ? b.have : 0), 0);
+    Row<C, N> made[SIDE];
+#pragma unroll
+    for (int r = 0; r < SIDE; r++) {
+      codes_of(row[r].e, e.zigzag, made[r]);
+      if (r < (int)rows && b.have) made[r].store_whole(e.codes + (at + (uint64_t)r * b.nx) * sizeof(C));
+    }
 #pragma unroll
     for (int r = 0; r < SIDE; r++)
-      if (r < (int)rows && b.have) {
-        Row<C, N> made;
-        codes_of(row[r].e, ZIGZAGS, made);
-        made.store_whole(to + (uint64_t)r * b.nx * sizeof(C));
-        counts.add(made, N);
-      }
+      if (r < (int)rows && b.have) counts.add(made[r], N);
   }
-  return planes;
+  return {tally, planes};
 }
 // Codes of row `r` of plane `z`, from its differences. Outliers have code 0. All lanes call it.
 template <class C, class T, class Counts> FZ_DEV void code_row(const Brick<T>& b, const Encoder<T>& e, Tally& tally, const Counts& counts, T (&d)[16 / sizeof(T)], uint32_t exact, uint32_t z, uint32_t r) {
@@ -235,7 +281,7 @@ __device__ __attribute__((noinline)) Tally encode_any(const Brick<T> b, const En
   const uint32_t rows = b.rows(), planes = b.planes();
   const bool starts = b.starts();
   T behind[SIDE][N] = {};
-  // Of the plane before, the multiples.
+  // The plane before `first` gives its multiples alone.
 #pragma unroll 1
   for (uint32_t z = first ? first - 1 : 0; z < planes; z++) {
     T above[N] = {}, v[SIDE][N];
@@ -267,7 +313,12 @@ template <class T, class C, class Counts> FZ_DEV void encode_bricks(const Args& 
   for (uint64_t brick = (uint64_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; brick < b.all; brick += (uint64_t)gridDim.x * (blockDim.x / 32)) {
     b.take(brick);
     uint32_t done = 0;
-    if (pieces) done = Counts::WANTED || e.zigzag ? encode_plain<true, C>(b, e, multiples, counts, tally) : encode_plain<false, C>(b, e, multiples, counts, tally);
+    if (pieces) done = Counts::WANTED || e.zigzag ? encode_plain<true, C>(b, e, multiples, counts) : encode_plain<false, C>(b, e, multiples, counts);
+    if (pieces && done < b.planes()) {
+      const Progress made = encode_mended<C>(b, e, tally, counts, done);
+      tally = made.tally;
+      done = made.planes;
+    }
     if (done < b.planes()) tally = encode_any<C>(b, e, tally, counts, done);
   }
   tally.close(a.zeroed);

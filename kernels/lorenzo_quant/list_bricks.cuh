@@ -19,35 +19,47 @@ template <int N> struct Ranks {
   }
 };
 
-// Both lists, and the numbers of the next entries.
+// Both lists, and the numbers of the next entries. The entries of a row pass through shared memory, so that stores are
+// of consecutive words.
 template <class T> struct ListEnds {
   static constexpr int N = 16 / sizeof(T);
   typedef typename Real<T>::Bits Bits;
+  struct Entries {
+    Bits values[32 * N];
+    uint32_t indices[32 * N];
+  };
   uint8_t *errors, *indices;
+  Entries* shared;  // of this warp
   uint64_t outliers, exact;
 
   // The entries of a row from element `i` on: differences `d` and values `v` with flags.
   FZ_DEV void add(const T (&d)[N], const T (&v)[N], uint32_t out, uint32_t kept, uint64_t i) {
     if (!__any_sync(ALL, (out | kept) != 0)) return;
-    const Ranks<N> of_out(out);
-    uint64_t j = outliers + of_out.before;
+    T canonical_d[N];
 #pragma unroll
-    for (int k = 0; k < N; k++)
-      if (out >> k & 1) put(j++, i + k, canonical(d[k]));
-    outliers += of_out.all;
-    if (!__any_sync(ALL, kept != 0)) return;
-    const Ranks<N> of_kept(kept);
-    j = exact + of_kept.before;
-#pragma unroll
-    for (int k = 0; k < N; k++)
-      if (kept >> k & 1) put(j++, i + k, v[k]);
-    exact += of_kept.all;
+    for (int k = 0; k < N; k++) canonical_d[k] = canonical(d[k]);
+    outliers += put(canonical_d, out, (uint32_t)i, outliers);
+    if (__any_sync(ALL, kept != 0)) exact += put(v, kept, (uint32_t)i, exact);
   }
 
 private:
-  FZ_DEV void put(uint64_t j, uint64_t i, T value) const {
-    store<Bits>(errors + j * sizeof(T), Real<T>::bits(value));
-    store<uint32_t>(indices + j * 4, (uint32_t)i);
+  // The values with flags to the places from entry `first` on; returns their number.
+  FZ_DEV uint32_t put(const T (&v)[N], uint32_t flags, uint32_t i, uint64_t first) const {
+    const Ranks<N> ranks(flags);
+    uint32_t j = ranks.before;
+#pragma unroll
+    for (int k = 0; k < N; k++)
+      if (flags >> k & 1) {
+        shared->values[j] = Real<T>::bits(v[k]);
+        shared->indices[j++] = i + k;
+      }
+    __syncwarp();
+    for (uint32_t e = threadIdx.x & 31; e < ranks.all; e += 32) {
+      store<Bits>(errors + (first + e) * sizeof(T), shared->values[e]);
+      store<uint32_t>(indices + (first + e) * 4, shared->indices[e]);
+    }
+    __syncwarp();
+    return ranks.all;
   }
 };
 
@@ -62,9 +74,9 @@ template <class T> struct Lister {
   uint64_t outliers;
   ListEnds<T> ends;
 
-  FZ_DEV Lister(const Args& a, const LorenzoQuantParams& p)
+  FZ_DEV Lister(const Args& a, const LorenzoQuantParams& p, typename ListEnds<T>::Entries* shared)
       : b(p), slots(a, b), m(p, quantizer::load_metadata(input(a, 1))), multiples(m), values(a, p),
-        radius(Real<T>::from((double)p.radius)), outliers(totals(a).outliers), ends{address(output(a, 2)), address(output(a, 3)), 0, 0} {}
+        radius(Real<T>::from((double)p.radius)), outliers(totals(a).outliers), ends{address(output(a, 2)), address(output(a, 3)), shared + threadIdx.x / 32, 0, 0} {}
 
   // Bits of the planes of the brick that have entries.
   FZ_DEV uint32_t planes() const {
@@ -87,6 +99,7 @@ template <class T> struct Lister {
       if (!(wanted >> z & 3)) continue;
       const bool own = wanted >> z & 1;
       T above[N] = {}, v[SIDE][N];
+      const uint2 before = own ? before_row(z, threadIdx.x & (SIDE - 1)) : make_uint2(0, 0);
 #pragma unroll
       for (int r = 0; r < SIDE; r++) values.load(v[r], b.at(z, r), r < (int)rows ? b.have : 0);
 #pragma unroll
@@ -100,7 +113,11 @@ template <class T> struct Lister {
         if (!__all_sync(ALL, good)) exact = row_of(m, v[r], q, have, starts);
         differences<T>(q, behind[r], above, z, r, starts);
         if (!own || r >= (int)rows) continue;
-        if (of_brick == SIDE * SIDE || (r == 0 && (of_brick == SIDE || z == 0))) begin(z, r);
+        // The next entries are the first ones of a slot.
+        if (of_brick == SIDE * SIDE || (r == 0 && (of_brick == SIDE || z == 0))) {
+          ends.outliers = __shfl_sync(ALL, before.x, r);
+          ends.exact = outliers + __shfl_sync(ALL, before.y, r);
+        }
         uint32_t out = 0;
 #pragma unroll
         for (int k = 0; k < N; k++)
@@ -111,17 +128,13 @@ template <class T> struct Lister {
   }
 
 private:
-  // The entries of the slot of row `r` of plane `z` are next.
-  FZ_DEV void begin(uint32_t z, uint32_t r) {
-    const uint2 before = slots.before[slot_at(b, z, r)];
-    ends.outliers = before.x;
-    ends.exact = outliers + before.y;
-  }
+  // The entries before the slot of row `r` of plane `z`, if there is such a row.
+  FZ_DEV uint2 before_row(uint32_t z, uint32_t r) const { return r < b.rows() ? slots.before[slot_at(b, z, r)] : make_uint2(0, 0); }
 };
 
 // A warp has a brick, or a plane of one if there are as many warps.
-template <class T> FZ_DEV void list_bricks(const Args& a, const LorenzoQuantParams& p) {
-  Lister<T> lister(a, p);
+template <class T> FZ_DEV void list_bricks(const Args& a, const LorenzoQuantParams& p, typename ListEnds<T>::Entries* shared) {
+  Lister<T> lister(a, p, shared);
   Brick<T>& b = lister.b;
   const uint64_t warps = (uint64_t)gridDim.x * (blockDim.x / 32), each = warps >= b.all * SIDE ? SIDE : 1;
   for (uint64_t i = (uint64_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; i < b.all * each; i += warps) {

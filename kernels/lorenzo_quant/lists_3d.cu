@@ -67,8 +67,9 @@ extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_places_3d(FZ_ARG
 #define LORENZO_LIST_BRICKS(VALUE, T)                                                              \
   extern "C" __global__ void __launch_bounds__(256, 2) lorenzo_quant_lists_3d_##VALUE(FZ_ARGS) {   \
     if (fz::cancelled(a)) return;                                                                  \
+    __shared__ fz::lorenzo_quant::ListEnds<T>::Entries shared[8];                                  \
     const auto& p = fz::params<fz::lorenzo_quant::LorenzoQuantParams>(a);                          \
-    if (fz::lorenzo_quant::opens_lists(a, p)) fz::lorenzo_quant::list_bricks<T>(a, p);             \
+    if (fz::lorenzo_quant::opens_lists(a, p)) fz::lorenzo_quant::list_bricks<T>(a, p, shared);     \
   }
 LORENZO_LIST_BRICKS(f32, float)
 LORENZO_LIST_BRICKS(f64, double)

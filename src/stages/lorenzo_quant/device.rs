@@ -10,6 +10,8 @@ use crate::stages::params::TILE_COUNTS_BYTES;
 
 /// Blocks of functions that go over all of the array several tiles at a time.
 const BLOCKS: u64 = 1024;
+/// Blocks that occupy all multiprocessors, of functions that have no work if there are no outliers: more of them take longer to end.
+const RESIDENT_BLOCKS: u64 = 528;
 /// Up to this number of bricks, encoders have blocks of FEW_THREADS threads, which spread the bricks over all multiprocessors.
 const FEW_BRICKS: u64 = 2048;
 const FEW_THREADS: u32 = 64;
@@ -59,7 +61,7 @@ fn encode_volume(p: &LorenzoQuantParams) -> DeviceLaunch {
     let adders = slots.div_ceil(SLOTS_OF_BLOCK.into());
     let device_launch = DeviceLaunch::one(encode, blocks, threads)
         .then("lorenzo_quant_places_3d", adders, BLOCK)
-        .then(lists, blocks, threads);
+        .then(lists, if by_planes(p) { blocks } else { blocks.min(RESIDENT_BLOCKS) }, threads);
     // The numbers of entries of both kinds: of all slots, of blocks of slots, and of each slot; and those before each slot.
     device_launch.with(TOTALS_BYTES + 16 * adders + 4 * slots, 8 * slots).with_late(LATE, EARLY)
 }
@@ -159,10 +161,10 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
 /// Large volumes of f32: outliers are marked.
 fn decode_marked(p: &LorenzoQuantParams, shape: &LaunchShape<'_>, blocks: u64) -> DeviceLaunch {
     let listed = listed_blocks(shape);
-    DeviceLaunch::one("lorenzo_quant_decode_open_marks", tiles(shape.output(0)).min(BLOCKS), BLOCK)
+    DeviceLaunch::one("lorenzo_quant_decode_open_marks", tiles(shape.output(0)).min(RESIDENT_BLOCKS), BLOCK)
         .then("lorenzo_quant_decode_lists_marks", listed, BLOCK)
         .then("lorenzo_quant_decode_3d_f32", blocks, BLOCK)
-        .then("lorenzo_quant_decode_marked", blocks, BLOCK)
+        .then("lorenzo_quant_decode_marked", blocks.min(RESIDENT_BLOCKS / 2), BLOCK)
         .then("lorenzo_quant_decode_exact", listed, BLOCK)
         .with(MIXED_BYTES, marks(p))
 }
