@@ -2,36 +2,12 @@
 //
 // Sums are computed in the order of the format, which matters where they round. If there are
 // outliers, differences are stored in the array before they become values: entries may come in any
-// order, and several may have one index.
+// order, and several may have one index. Of large volumes of f32 only those of outliers are stored (marks.cuh).
 #include "lorenzo_quant/decode_bricks.cuh"
-#include "lorenzo_quant/entries.cuh"
+#include "lorenzo_quant/decode_columns.cuh"
 
 namespace fz {
 namespace lorenzo_quant {
-// The source of differences and the destination of values of a decoder for one type.
-template <class T, class C> struct Flow {
-  const uint8_t* codes;
-  uint8_t* dst;
-  uint64_t n;
-  T step;
-  bool zigzag, listed;
-
-  FZ_DEV Flow(const Args& a, const LorenzoQuantParams& p)
-      : codes(address(input(a, 0))), dst(address(output(a, 0))), n(wanted<T>(a, p)), zigzag((p.switches & ZIGZAG) != 0) {
-    const Entries e(a, p);
-    step = T(2) * Real<T>::from(e.bound);
-    listed = e.outliers.count > 0;
-  }
-  FZ_DEV T coded(uint64_t i) const { return difference_of<C, T>(load<C>(codes + i * sizeof(C)), zigzag); }
-  FZ_DEV T difference(uint64_t i) const {
-    if (i >= n) return T(0);
-    return listed ? load<T>(dst + i * sizeof(T)) : coded(i);
-  }
-  FZ_DEV void put(uint64_t i, T sum) const {
-    if (i < n) store<T>(dst + i * sizeof(T), canonical(sum * step));
-  }
-};
-
 // One dimension: a tile of 1024 in 256 threads, sums in groups of four, of the 32 groups of a part,
 // of the eight parts.
 template <class T, class C> FZ_DEV void decode_1d(const Flow<T, C>& f, T* parts) {
@@ -125,46 +101,6 @@ template <class T, class C> FZ_DEV void decode_3d(const Flow<T, C>& f, const uin
   }
 }
 
-// Three dimensions, many tiles of f32 whose differences are in the array: a warp has four tiles beside each
-// other, plane by plane, and a thread the rows of a column. It keeps the sums of earlier planes that the next
-// ones add, so that warps exchange no data. The sums are those of `decode_3d`, in the same order.
-FZ_DEV void decode_columns(uint8_t* dst, float step, const uint32_t (&dims)[3]) {
-  const uint64_t nx = dims[0], ny = dims[1], nz = dims[2], across = (nx + 31) / 32, down = (ny + 7) / 8, warps = (uint64_t)gridDim.x * 8;
-  for (uint64_t task = (uint64_t)blockIdx.x * 8 + (threadIdx.x >> 5); task < across * down * ((nz + 7) / 8); task += warps) {
-    const uint64_t x = task % across * 32 + (threadIdx.x & 31), y = task / across % down * 8, z = task / across / down * 8;
-    const uint32_t rows = x < nx ? (uint32_t)least(ny - y, 8) : 0, planes = (uint32_t)least(nz - z, 8);
-    uint8_t *at = dst + ((z * ny + y) * nx + x) * 4, *ahead = at;
-    float next[8];
-    const auto fetch = [&](bool there) {
-      const uint8_t* row = ahead;
-#pragma unroll
-      for (uint32_t r = 0; r < 8; r++, row += nx * 4) next[r] = there && r < rows ? load<float>(row) : 0.0f;
-      ahead += nx * ny * 4;
-    };
-    fetch(true);
-    // For each row, the sum of the plane before, sums of two planes, and sums of four planes.
-    float one[8], two[2][8], four[4][8];
-#pragma unroll
-    for (uint32_t k = 0; k < 8; k++, at += nx * ny * 4) {
-      float v[8];
-#pragma unroll
-      for (int r = 0; r < 8; r++) v[r] = r ? v[r ? r - 1 : 0] + next[r] : next[r];
-      // The next plane is on its way meanwhile.
-      if (k < 7) fetch(k + 1 < planes);
-      uint8_t* row = at;
-#pragma unroll
-      for (uint32_t r = 0; r < 8; r++, row += nx * 4) {
-        const float all = sum_along<8>(v[r]), pair = k >= 1 ? all + one[r] : all, quad = k >= 2 ? pair + two[k % 2][r] : pair;
-        const float sum = k >= 4 ? quad + four[k % 4][r] : quad;
-        one[r] = all;
-        two[k % 2][r] = pair;
-        four[k % 4][r] = quad;
-        if (r < rows && k < planes) store<float>(row, canonical(sum * step));
-      }
-    }
-  }
-}
-
 // Zeros after the predicted elements.
 FZ_DEV void clear_behind(const Args& a, const LorenzoQuantParams& p) {
   uint8_t* dst = address(output(a, 0));
@@ -183,7 +119,8 @@ template <int DIMS, class T, class C> FZ_DEV void decode(const Args& a, const Lo
   else if (!f.listed && sizeof(C) < sizeof(T)) decode_bricks<T, C>(f.codes, f.dst, f.n, f.step, f.zigzag, p, reinterpret_cast<uint2*>(shared));
   else {
     if constexpr (sizeof(T) == 4) {
-      if (f.listed && f.n >= p.count) return decode_columns(f.dst, f.step, p.dims);
+      // A chain has stored the differences. Otherwise `lorenzo_quant_decode_marked` makes the values.
+      if (f.listed) return a.fused_count ? decode_stored(f, p) : void();
     }
     // The sums of columns of f64 do not fit into registers.
     decode_3d(f, p.dims, *reinterpret_cast<T(*)[8][8][32]>(shared));
@@ -206,12 +143,7 @@ extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_open(FZ_A
   using namespace fz::lorenzo_quant;
   const LorenzoQuantParams& p = own_params(a);
   const Entries e(a, p);
-  if (blockIdx.x == 0 && threadIdx.x == 0) {
-    fz::publish(fz::output(a, 0), fz::output(a, 0).max);
-    if (!e.possible) fz::fail(a, fz::CORRUPT);
-  }
-  fz::check_lists(a, e.outliers, &mixed(a)->outliers);
-  fz::check_lists(a, e.exact, &mixed(a)->exact);
+  open_entries(a, e);
   // A chain makes the differences itself.
   if (e.outliers.count == 0 || a.fused_count) return;
   by_types(p, [&](auto value, auto code) {

@@ -64,7 +64,7 @@ template <bool ZIGZAGS, class T, class C, class M, class Counts> FZ_DEV Plane en
   for (int r = 0; r < SIDE; r++)
     if (r < (int)b.rows() && b.have) {
       made[r].store_whole(e.codes + (at + (uint64_t)r * b.nx) * sizeof(C));
-      counts.add(made[r], N, z);
+      counts.add(made[r], N);
     }
   return Plane::CODED;
 }
@@ -81,16 +81,14 @@ __device__ __attribute__((noinline)) bool encode_near_plane(const Brick<T> b, co
 }
 
 // As encode_any, of one plane, row by row: the code is short, and few planes need it.
-template <class T, class C, class Counts>
-__device__ __attribute__((noinline)) Tallies encode_any_plane(const Brick<T> b, const Encoder<T> e, const Counts counts, uint32_t z) {
+template <class C, class T, class Counts>
+__device__ __attribute__((noinline)) Tally encode_any_plane(const Brick<T> b, const Encoder<T> e, const Counts counts, uint32_t z) {
   constexpr int N = 16 / sizeof(T);
-  constexpr uint64_t PER = TILE / sizeof(T);
   const bool starts = b.starts();
-  Tallies tallies;
+  Tally tally;
   T above[N] = {};
 #pragma unroll 1
   for (uint32_t r = 0; r < b.rows(); r++) {
-    const uint64_t i = b.at(z, r);
     T v[N], behind[N] = {}, q[N];
     uint32_t exact = 0;
     // The plane before, and this one.
@@ -100,15 +98,14 @@ __device__ __attribute__((noinline)) Tallies encode_any_plane(const Brick<T> b, 
       exact = row_of(e.m, v, q, b.have, starts);
       if (k == 0) memcpy(behind, q, sizeof behind);
     }
-    tallies.exact.add(e.exact, PER, i, exact);
     differences<T>(q, behind, above, z, (int)r, starts);
-    code_row<C>(e, tallies, counts, q, i, b.have, z);
+    code_row<C>(b, e, tally, counts, q, exact, z, r);
   }
-  return tallies;
+  return tally;
 }
 
 // The array is read before earlier launches have ended. False: the call is cancelled.
-template <class T, class C, class Counts> FZ_DEV bool encode_planes(const Args& a, const LorenzoQuantParams& p, TileCount* outliers, TileCount* exact, uint64_t totals, Counts counts) {
+template <class T, class C, class Counts> FZ_DEV bool encode_planes(const Args& a, const LorenzoQuantParams& p, const Counts& counts) {
   constexpr int N = 16 / sizeof(T);
   if (!a.fresh && cancelled(a)) return false;
   const uint64_t i = (uint64_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
@@ -120,14 +117,12 @@ template <class T, class C, class Counts> FZ_DEV bool encode_planes(const Args& 
   v.load(b, Values<T>(a, p), z, there);
   if (cancelled(a)) return false;
   if (!there) return true;
-  const Encoder<T> e(a, p, outliers, exact);
+  const Encoder<T> e(a, p, b);
   const PlainMultiples<T> multiples(e.m);
   const bool pieces = e.values.pieces && aligned(e.codes, N * sizeof(C));
   const Plane plane = pieces ? encode_plane<T, C>(b, e, multiples, counts, v, z) : Plane::WIDE;
   if (plane == Plane::CODED || (plane == Plane::OPEN && encode_near_plane<T, C>(b, e, counts, z))) return true;
-  const Tallies tallies = encode_any_plane<T, C>(b, e, counts, z);
-  tallies.outliers.close(totals);
-  tallies.exact.close(totals + 8);
+  encode_any_plane<C>(b, e, counts, z).close(a.zeroed);
   return true;
 }
 }  // namespace lorenzo_quant

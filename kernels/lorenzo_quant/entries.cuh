@@ -45,6 +45,16 @@ struct Entries {
   }
 };
 
+// Publishes the length of the array, and checks the lists.
+FZ_DEV void open_entries(const Args& a, const Entries& e) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    publish(output(a, 0), output(a, 0).max);
+    if (!e.possible) fail(a, CORRUPT);
+  }
+  check_lists(a, e.outliers, &mixed(a)->outliers);
+  check_lists(a, e.exact, &mixed(a)->exact);
+}
+
 // Elements that both are predicted and have a place in the caller's array, which may end before its
 // padding does.
 template <class T> FZ_DEV uint64_t wanted(const Args& a, const LorenzoQuantParams& p) {
