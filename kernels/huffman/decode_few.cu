@@ -15,7 +15,7 @@ constexpr uint32_t FEW_WARPS = 4, FEW_SYMBOLS = 1024;
 constexpr uint32_t BEHIND = 3, FEW_WORDS = FEW_SYMBOLS / 2 + BEHIND;
 // Words of the marks of a lane; it has no more bits. Codes are marked if they have MARKED bits or fewer on average: of longer ones
 // few are found at once, and many are not in the first table.
-constexpr uint32_t MARKED = 4, MARKS = FEW_SYMBOLS / 32 * MARKED / 32;
+constexpr uint32_t MARKED = 6, MARKS = FEW_SYMBOLS / 32 * MARKED / 32;
 
 template <class T> struct FewShared {
   uint4 table[TABLE / 4], steps[(1 << FIRST) / 8];
