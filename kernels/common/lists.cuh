@@ -113,45 +113,54 @@ struct Lists {
 // How many entries both lists of a decoder have.
 FZ_DEV uint64_t listed(const Args& a, uint32_t width) { return least(length(input(a, 1)) / width, length(input(a, 2)) / 4); }
 
-// Encoders write ascending indices, and any order then has one result. Of others it is noted in
-// `mixed`.
-FZ_DEV void check_lists(const Args& a, const Lists& lists, uint32_t* mixed) {
-  const uint64_t stride = (uint64_t)gridDim.x * blockDim.x;
-  for (uint64_t j = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; j < lists.count; j += stride) {
+// Encoders write ascending indices, and any order then has one result. True if others are among the entries that this
+// thread checks, one in `stride`.
+FZ_DEV bool mixed_among(const Args& a, const Lists& lists, uint64_t first, uint64_t stride) {
+  bool mixed = false;
+  for (uint64_t j = first; j < lists.count; j += stride) {
     const uint32_t i = lists.index(j);
     if (i >= lists.elements) fail(a, CORRUPT);
-    if (j > 0 && lists.index(j - 1) >= i) atomicOr(mixed, 1u);
+    mixed |= j > 0 && lists.index(j - 1) >= i;
   }
+  return mixed;
+}
+// Notes in `mixed` whether a list is not in ascending order.
+FZ_DEV void check_lists(const Args& a, const Lists& lists, uint32_t* mixed) {
+  if (mixed_among(a, lists, (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, (uint64_t)gridDim.x * blockDim.x)) atomicOr(mixed, 1u);
 }
 
-// Calls `f(j, index)` for every entry whose index is below `n`, or in turn `g(j, index, alike)`
-// where they do not ascend: in one warp, 32 entries at a time; `alike` are the lanes that have this
-// index, all of which call it. No array has an element 2^32 - 1.
-template <class F, class G> FZ_DEV void each_entry(const Lists& lists, uint64_t n, bool mixed, F f, G g) {
-  const uint64_t me = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  if (!mixed) {
-    for (uint64_t j = me; j < lists.count; j += (uint64_t)gridDim.x * blockDim.x) {
-      const uint32_t i = lists.index(j);
-      if (i < n) f(j, i);
-    }
-    return;
-  }
+// Calls `g(j, index, alike)` for the entries whose index is below `n` in turn, by one warp, 32 at a time; `alike` are the
+// lanes that have this index, all of which call it. No array has an element 2^32 - 1.
+template <class G> FZ_DEV void each_in_turn(const Lists& lists, uint64_t n, uint32_t lane, G g) {
   // Eight steps are fetched at once, because fetching dominates the time.
   constexpr int STEPS = 8;
-  if (me >= 32) return;
   for (uint64_t from = 0; from < lists.count; from += 32 * STEPS) {
     uint32_t index[STEPS];
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
-      const uint64_t j = from + 32 * s + me;
+      const uint64_t j = from + 32 * s + lane;
       index[s] = j < lists.count ? lists.index(j) : ~0u;
     }
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
       const uint32_t alike = __match_any_sync(ALL, index[s]);
-      if (index[s] < n) g(from + 32 * s + me, index[s], alike);
+      if (index[s] < n) g(from + 32 * s + lane, index[s], alike);
       __syncwarp();
     }
+  }
+}
+
+// Calls `f(j, index)` for every entry whose index is below `n`, or in turn `g(j, index, alike)`
+// where they do not ascend, by the first warp.
+template <class F, class G> FZ_DEV void each_entry(const Lists& lists, uint64_t n, bool mixed, F f, G g) {
+  const uint64_t me = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (mixed) {
+    if (me < 32) each_in_turn(lists, n, (uint32_t)me, g);
+    return;
+  }
+  for (uint64_t j = me; j < lists.count; j += (uint64_t)gridDim.x * blockDim.x) {
+    const uint32_t i = lists.index(j);
+    if (i < n) f(j, i);
   }
 }
 

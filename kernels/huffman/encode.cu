@@ -80,7 +80,8 @@ extern "C" __global__ void __launch_bounds__(512) huffman_count_large(FZ_ARGS) {
 // ---------------------------------------------------------------- book
 extern "C" __global__ void __launch_bounds__(1024, 1) huffman_book(FZ_ARGS) {
   constexpr uint32_t CAP = 1024;
-  __shared__ uint64_t key[CAP], leaf[CAP], node[CAP];
+  alignas(16) __shared__ uint64_t key[CAP];
+  __shared__ uint64_t leaf[CAP], node[CAP];
   __shared__ uint16_t parent[2 * CAP], up[2 * CAP], symbol[CAP];
   __shared__ uint8_t depth[2 * CAP], lengths[CAP];
   __shared__ BookShared s;
@@ -88,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1) huffman_book(FZ_ARGS) {
   const HuffmanForm f = huffman_form(a);
   if (f.n == 0) return;
   const BookNodes<uint16_t> b = {key, leaf, node, parent, up, symbol, depth, lengths, CAP};
-  book_make(a, b, s, huffman_counts(a), HuffmanScratch(a, f));
+  book_make(a, b, s, huffman_counts(a), f.n < FEW_COUNTED, HuffmanScratch(a, f));
 }
 // Code books that do not fit into shared memory.
 extern "C" __global__ void __launch_bounds__(1024, 1) huffman_book_large(FZ_ARGS) {
@@ -104,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1) huffman_book_large(FZ_ARGS
   uint32_t* parent = reinterpret_cast<uint32_t*>(key + 3 * cap);
   uint8_t* depth = reinterpret_cast<uint8_t*>(parent + 5 * cap);
   const BookNodes<uint32_t> b = {key, key + cap, key + 2 * cap, parent, parent + 2 * cap, parent + 4 * cap, depth, depth + 2 * cap, cap};
-  book_make(a, b, s, huffman_counts(a), to);
+  book_make(a, b, s, huffman_counts(a), false, to);
 }
 
 // ---------------------------------------------------------------- cells

@@ -57,61 +57,107 @@ FZ_DEV uint32_t code_at(const HuffmanOpened& b, const Front& front, const Huffma
   return (k < SHARED_SYMBOLS ? front.keys[k] : keys(k)) << 16 | l;
 }
 
-// The rules of `Form::read` and `Reversed::read` in src/stages/huffman.
+// The codes that end in these FIRST bits, as HuffmanOpened::steps has them.
+FZ_DEV uint32_t steps_at(const uint32_t* table, uint32_t bits) {
+  uint32_t starts = 0, at = 0;
+#pragma unroll 1
+  for (;;) {
+    const uint32_t l = table[bits << at & ((1 << FIRST) - 1)] & 0xffff;
+    if (l == 0 || at + l > FIRST) break;  // seed: open-steps
+    starts |= 1u << at;
+    at += l;
+  }
+  return at << FIRST | starts;
+}
+
+// Loads the front of a stream that is long enough.
+FZ_DEV void load_front(Front& front, const HuffmanParams& p, const HuffmanKeys& keys, const uint8_t* src) {
+  const uint32_t tid = threadIdx.x;
+  if (tid < 32) {
+    front.header[tid] = load<uint32_t>(src + 4 * tid);
+    front.first[tid] = load<uint32_t>(src + HEADER_BYTES + 4 * tid);
+    front.entry[tid] = load<uint32_t>(src + HEADER_BYTES + 128 + 4 * tid);
+  }
+  for (uint32_t k = tid; k < min(p.bklen, SHARED_SYMBOLS); k += blockDim.x) front.keys[k] = keys(k);
+}
+
+// The tables of the code book at the front of a stream: false if it is none. `used`: shared memory.
+FZ_DEV bool make_tables(HuffmanOpened& b, const Front& front, const HuffmanParams& p, const HuffmanKeys& keys, uint32_t& used) {
+  const uint32_t tid = threadIdx.x;
+  if (tid < 32) {
+    const uint32_t symbols = read_book(front, p, b);
+    if (tid == 0) used = symbols;
+  }
+  __syncthreads();
+  const uint32_t symbols = used;
+  bool wrong = symbols == 0;
+  for (uint32_t k = tid; k < symbols; k += blockDim.x) wrong |= (k < SHARED_SYMBOLS ? front.keys[k] : keys(k)) >= p.bklen;
+  if (__syncthreads_or(wrong)) return false;
+  // Up to this slot only codes of more than `longer` bits start.
+  auto shift_for = [&](uint32_t longer) {
+    const uint32_t end = b.first[longer] << (32 - longer);
+    return end == 0 ? 0 : max(22 - __clz((int)(end - 1)), 0);
+  };
+  const uint32_t second = shift_for(FIRST), third = shift_for(min(32 - second, 31u));
+  if (tid == 0) { b.shift[0] = second; b.shift[1] = third; }
+  uint32_t* table = reinterpret_cast<uint32_t*>(b.table);
+  for (uint32_t i = tid; i < TABLE; i += blockDim.x) {
+    const uint32_t which = i < 1u << FIRST ? 0 : 1 + (i - (1u << FIRST)) / NEXT, shift = which == 0 ? 32 - FIRST : which == 1 ? second : third;  // seed: long-table
+    const uint32_t place = which == 0 ? i : i % NEXT, peek = place << shift;
+    const uint32_t found = peek >> shift == place ? code_at(b, front, keys, peek) : 0;
+    table[i] = (found & 0xffff) <= 32 - shift ? found : 0;
+  }
+  __syncthreads();
+  for (uint32_t i = tid; i < 1u << FIRST; i += blockDim.x) reinterpret_cast<uint16_t*>(b.steps)[i] = (uint16_t)steps_at(table, i);
+  __syncthreads();
+  return true;
+}
+
+// The rules of `Form::read` and `Reversed::read` in src/stages/huffman. The tables are made from the caller's container before its header
+// has been checked (`speculative_payload`), and again if the stream turns out to be elsewhere.
 extern "C" __global__ void __launch_bounds__(1024, 1) huffman_open(FZ_ARGS) {
   __shared__ HuffmanOpened b;
   __shared__ Front front;
   __shared__ uint32_t used;  // symbols of the codebook
-  if (cancelled(a)) return;
   const uint32_t tid = threadIdx.x;
   const HuffmanParams& p = params<HuffmanParams>(a);
+  const uint64_t least_bytes = SYMBOLS_AT + (uint64_t)p.width * p.bklen;
+  const uint8_t* early = a.speculative_bytes >= least_bytes ? reinterpret_cast<const uint8_t*>(a.speculative_payload) : nullptr;
+  bool book = false;
+  if (early) {
+    const HuffmanKeys keys = {early + SYMBOLS_AT, p.width};
+    load_front(front, p, keys, early);
+    __syncthreads();
+    book = make_tables(b, front, p, keys, used);
+  }
+  if (cancelled(a)) return;
   const Operand& in = input(a, 0);
   const uint8_t* src = address(in);
   const uint64_t have = least(length(in), in.max), n = wanted(a);
   HuffmanOpened& to = opened(a);
   const HuffmanKeys keys = {src + SYMBOLS_AT, p.width};
-  const bool long_enough = n != 0 && have >= SYMBOLS_AT + (uint64_t)p.width * p.bklen;
+  const bool long_enough = n != 0 && have >= least_bytes;
   if (tid == 0) to.sound = 0;
   if (have == 0 && n == 0) return;
-  if (long_enough) {
-    if (tid < 32) {
-      front.header[tid] = load<uint32_t>(src + 4 * tid);
-      front.first[tid] = load<uint32_t>(src + HEADER_BYTES + 4 * tid);
-      front.entry[tid] = load<uint32_t>(src + HEADER_BYTES + 128 + 4 * tid);
-    }
-    for (uint32_t k = tid; k < min(p.bklen, SHARED_SYMBOLS); k += blockDim.x) front.keys[k] = keys(k);
+  if (long_enough && src != early) {
+    __syncthreads();
+    load_front(front, p, keys, src);
+    __syncthreads();
+    book = make_tables(b, front, p, keys, used);
   }
-  __syncthreads();
   bool wrong = !long_enough;
   if (tid == 0 && long_enough) wrong = !read_header(front, p, n, have, b);
-  if (tid >= 32 && tid < 64 && long_enough) {
-    const uint32_t symbols = read_book(front, p, b);
-    if (tid == 32) used = symbols;
-  }
   wrong = __syncthreads_or(wrong);
   if (!wrong && b.sole) {
     wrong = front.keys[0] >= p.bklen;
     if (tid == 0) b.symbol = front.keys[0];
   } else if (!wrong) {
-    const uint32_t symbols = used;
-    wrong = symbols == 0;
-    for (uint32_t k = tid; k < symbols; k += blockDim.x) wrong |= (k < SHARED_SYMBOLS ? front.keys[k] : keys(k)) >= p.bklen;
-    wrong = __syncthreads_or(wrong);
-    if (!wrong) {
-      // Up to this slot only codes of more than `longer` bits start.
-      auto shift_for = [&](uint32_t longer) {
-        const uint32_t end = b.first[longer] << (32 - longer);
-        return end == 0 ? 0 : max(22 - __clz((int)(end - 1)), 0);
-      };
-      const uint32_t second = shift_for(FIRST), third = shift_for(min(32 - second, 31u));
-      if (tid == 0) { to.shift[0] = second; to.shift[1] = third; }
-      for (uint32_t i = tid; i < TABLE; i += blockDim.x) {
-        const uint32_t which = i < 1u << FIRST ? 0 : 1 + (i - (1u << FIRST)) / NEXT, shift = which == 0 ? 32 - FIRST : which == 1 ? second : third;  // seed: long-table
-        const uint32_t place = which == 0 ? i : i % NEXT, peek = place << shift;
-        const uint32_t found = peek >> shift == place ? code_at(b, front, keys, peek) : 0;
-        reinterpret_cast<uint32_t*>(to.table)[i] = (found & 0xffff) <= 32 - shift ? found : 0;
-      }
+    wrong = !book;
+    if (book) {
+      for (uint32_t i = tid; i < TABLE / 4; i += blockDim.x) to.table[i] = b.table[i];
+      for (uint32_t i = tid; i < (1u << FIRST) / 8; i += blockDim.x) to.steps[i] = b.steps[i];
       if (tid < 32) { to.first[tid] = b.first[tid]; to.number[tid] = b.number[tid]; to.entry[tid] = b.entry[tid]; }
+      if (tid < 2) to.shift[tid] = b.shift[tid];
     }
   }
   if (tid != 0) return;

@@ -34,7 +34,7 @@ constexpr static const uint64_t SCRATCH_HEADER_BYTES = 64;
 constexpr static const uint64_t BOOK_NODE_BYTES = 47;
 
 /// Scratch of a decoder: bytes of the checked header with its tables.
-constexpr static const uint64_t OPENED_BYTES = 17408;
+constexpr static const uint64_t OPENED_BYTES = 21504;
 
 /// Parameters of all kernels.
 struct HuffmanParams {

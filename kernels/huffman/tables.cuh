@@ -18,6 +18,9 @@ struct HuffmanOpened {
   uint32_t first[32], number[32], entry[32];
   uint32_t shift[4];           // bits that the second and third table do not use, of 32
   uint4 table[TABLE / 4];      // words: symbol << 16 | length, or 0
+  // By the next FIRST bits, halves of words: the codes that end in them. Bits mark where one starts; above them is
+  // the number of bits of all. 0: there is none.
+  uint4 steps[(1 << FIRST) / 8];
 };
 static_assert(sizeof(HuffmanOpened) <= OPENED_BYTES, "as in Rust");
 

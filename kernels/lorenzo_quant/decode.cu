@@ -2,47 +2,12 @@
 //
 // Sums are computed in the order of the format, which matters where they round. If there are
 // outliers, differences are stored in the array before they become values: entries may come in any
-// order, and several may have one index.
+// order, and several may have one index. Of large volumes of f32 only those of outliers are stored (marks.cuh).
 #include "lorenzo_quant/decode_bricks.cuh"
-#include "lorenzo_quant/entries.cuh"
+#include "lorenzo_quant/decode_columns.cuh"
 
 namespace fz {
 namespace lorenzo_quant {
-// The source of differences and the destination of values of a decoder for one type.
-template <class T, class C> struct Flow {
-  const uint8_t* codes;
-  uint8_t* dst;
-  uint64_t n;
-  T step;
-  bool zigzag, listed;
-
-  FZ_DEV Flow(const Args& a, const LorenzoQuantParams& p)
-      : codes(address(input(a, 0))), dst(address(output(a, 0))), n(wanted<T>(a, p)), zigzag((p.switches & ZIGZAG) != 0) {
-    const Entries e(a, p);
-    step = T(2) * Real<T>::from(e.bound);
-    listed = e.outliers.count > 0;
-  }
-  FZ_DEV T coded(uint64_t i) const { return difference_of<C, T>(load<C>(codes + i * sizeof(C)), zigzag); }
-  FZ_DEV T difference(uint64_t i) const {
-    if (i >= n) return T(0);
-    return listed ? load<T>(dst + i * sizeof(T)) : coded(i);
-  }
-  FZ_DEV void put(uint64_t i, T sum) const {
-    if (i < n) store<T>(dst + i * sizeof(T), canonical(sum * step));
-  }
-};
-
-// Each value of a group of lanes is added to those at the distances 1, 2, 4, ... after it.
-template <int WIDTH, class T> FZ_DEV T sum_along(T v) {
-  const int lane = threadIdx.x & (WIDTH - 1);
-#pragma unroll
-  for (int d = 1; d < WIDTH; d <<= 1) {
-    const T before = __shfl_up_sync(ALL, v, d, WIDTH);
-    if (lane >= d) v = v + before;
-  }
-  return v;
-}
-
 // One dimension: a tile of 1024 in 256 threads, sums in groups of four, of the 32 groups of a part,
 // of the eight parts.
 template <class T, class C> FZ_DEV void decode_1d(const Flow<T, C>& f, T* parts) {
@@ -136,46 +101,6 @@ template <class T, class C> FZ_DEV void decode_3d(const Flow<T, C>& f, const uin
   }
 }
 
-// Three dimensions, many tiles of f32 whose differences are in the array: a warp has four tiles beside each
-// other, plane by plane, and a thread the rows of a column. It keeps the sums of earlier planes that the next
-// ones add, so that warps exchange no data. The sums are those of `decode_3d`, in the same order.
-FZ_DEV void decode_columns(uint8_t* dst, float step, const uint32_t (&dims)[3]) {
-  const uint64_t nx = dims[0], ny = dims[1], nz = dims[2], across = (nx + 31) / 32, down = (ny + 7) / 8, warps = (uint64_t)gridDim.x * 8;
-  for (uint64_t task = (uint64_t)blockIdx.x * 8 + (threadIdx.x >> 5); task < across * down * ((nz + 7) / 8); task += warps) {
-    const uint64_t x = task % across * 32 + (threadIdx.x & 31), y = task / across % down * 8, z = task / across / down * 8;
-    const uint32_t rows = x < nx ? (uint32_t)least(ny - y, 8) : 0, planes = (uint32_t)least(nz - z, 8);
-    uint8_t *at = dst + ((z * ny + y) * nx + x) * 4, *ahead = at;
-    float next[8];
-    const auto fetch = [&](bool there) {
-      const uint8_t* row = ahead;
-#pragma unroll
-      for (uint32_t r = 0; r < 8; r++, row += nx * 4) next[r] = there && r < rows ? load<float>(row) : 0.0f;
-      ahead += nx * ny * 4;
-    };
-    fetch(true);
-    // For each row, the sum of the plane before, sums of two planes, and sums of four planes.
-    float one[8], two[2][8], four[4][8];
-#pragma unroll
-    for (uint32_t k = 0; k < 8; k++, at += nx * ny * 4) {
-      float v[8];
-#pragma unroll
-      for (int r = 0; r < 8; r++) v[r] = r ? v[r ? r - 1 : 0] + next[r] : next[r];
-      // The next plane is on its way meanwhile.
-      if (k < 7) fetch(k + 1 < planes);
-      uint8_t* row = at;
-#pragma unroll
-      for (uint32_t r = 0; r < 8; r++, row += nx * 4) {
-        const float all = sum_along<8>(v[r]), pair = k >= 1 ? all + one[r] : all, quad = k >= 2 ? pair + two[k % 2][r] : pair;
-        const float sum = k >= 4 ? quad + four[k % 4][r] : quad;
-        one[r] = all;
-        two[k % 2][r] = pair;
-        four[k % 4][r] = quad;
-        if (r < rows && k < planes) store<float>(row, canonical(sum * step));
-      }
-    }
-  }
-}
-
 // Zeros after the predicted elements.
 FZ_DEV void clear_behind(const Args& a, const LorenzoQuantParams& p) {
   uint8_t* dst = address(output(a, 0));
@@ -194,7 +119,8 @@ template <int DIMS, class T, class C> FZ_DEV void decode(const Args& a, const Lo
   else if (!f.listed && sizeof(C) < sizeof(T)) decode_bricks<T, C>(f.codes, f.dst, f.n, f.step, f.zigzag, p, reinterpret_cast<uint2*>(shared));
   else {
     if constexpr (sizeof(T) == 4) {
-      if (f.listed && f.n >= p.count) return decode_columns(f.dst, f.step, p.dims);
+      // A chain has stored the differences. Otherwise `lorenzo_quant_decode_marked` makes the values.
+      if (f.listed) return a.fused_count ? decode_stored(f, p) : void();
     }
     // The sums of columns of f64 do not fit into registers.
     decode_3d(f, p.dims, *reinterpret_cast<T(*)[8][8][32]>(shared));
@@ -208,15 +134,6 @@ template <int DIMS, int VALUE> FZ_DEV void decode_as(const Args& a, double* shar
   });
   clear_behind(a, p);
 }
-// Three dimensions, few tiles. Needs half the registers of the functions for bricks, so that all blocks run at the
-// same time.
-template <class T> FZ_DEV void decode_few(const Args& a, T (&rows)[8][8][32]) {
-  const LorenzoQuantParams& p = own_params(a);
-  by_types(p, [&](auto value, auto code) {
-    if constexpr (sizeof(value) == sizeof(T)) decode_3d(Flow<T, decltype(code)>(a, p), p.dims, rows);
-  });
-  clear_behind(a, p);
-}
 }  // namespace lorenzo_quant
 }  // namespace fz
 
@@ -226,12 +143,7 @@ extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_open(FZ_A
   using namespace fz::lorenzo_quant;
   const LorenzoQuantParams& p = own_params(a);
   const Entries e(a, p);
-  if (blockIdx.x == 0 && threadIdx.x == 0) {
-    fz::publish(fz::output(a, 0), fz::output(a, 0).max);
-    if (!e.possible) fz::fail(a, fz::CORRUPT);
-  }
-  fz::check_lists(a, e.outliers, &mixed(a)->outliers);
-  fz::check_lists(a, e.exact, &mixed(a)->exact);
+  open_entries(a, e);
   // A chain makes the differences itself.
   if (e.outliers.count == 0 || a.fused_count) return;
   by_types(p, [&](auto value, auto code) {
@@ -290,16 +202,6 @@ LORENZO_DECODE(2d, 2, 0, 1, 4)
 // The sums of a brick are in registers.
 LORENZO_DECODE(3d_f32, 3, 4, fz::lorenzo_quant::AHEAD_WORDS, 2)
 LORENZO_DECODE(3d_f64, 3, 8, fz::lorenzo_quant::AHEAD_WORDS, 2)
-
-#define LORENZO_DECODE_FEW(NAME, T)                                                                  \
-  extern "C" __global__ void __launch_bounds__(256, 4) lorenzo_quant_decode_3d_##NAME##_few(FZ_ARGS) { \
-    if (fz::cancelled(a)) return;                                                                    \
-    __shared__ T rows[8][8][32];                                                                     \
-    fz::lorenzo_quant::decode_few<T>(a, rows);                                                       \
-  }
-
-LORENZO_DECODE_FEW(f32, float)
-LORENZO_DECODE_FEW(f64, double)
 
 // Exact values to their places.
 extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_exact(FZ_ARGS) {

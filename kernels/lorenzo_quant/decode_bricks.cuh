@@ -1,7 +1,7 @@
 // LorenzoQuant in three dimensions, brick by brick: the decoder.
 #pragma once
 #include "common/shared_memory.cuh"
-#include "lorenzo_quant/bricks.cuh"
+#include "lorenzo_quant/marks.cuh"
 
 namespace fz {
 namespace lorenzo_quant {
@@ -9,10 +9,26 @@ namespace lorenzo_quant {
 // them.
 constexpr uint32_t AHEAD = 2, AHEAD_WORDS = AHEAD * BLOCK * SIDE;
 
+// Each value of a group of lanes is added to those at the distances 1, 2, 4, ... after it.
+template <int WIDTH, class T> FZ_DEV T sum_along(T v) {
+  const int lane = threadIdx.x & (WIDTH - 1);
+#pragma unroll
+  for (int d = 1; d < WIDTH; d <<= 1) {
+    const T before = __shfl_up_sync(ALL, v, d, WIDTH);
+    if (lane >= d) v = v + before;
+  }
+  return v;
+}
+
+// The marks of the columns of a lane in plane `z` of a brick, a byte for each column.
+FZ_DEV uint32_t marks_of(const Marks& marks, const Brick<float>& b, uint32_t z) {
+  return z < b.planes() && b.have ? *reinterpret_cast<const uint32_t*>(marks.rows + marks.row(b.y, b.z + z) + b.x) : 0;
+}
+
 // Codes back to values, where no sum of them rounds in any order: a tile has 512 of them, of up to
-// 16 bits for f32 and up to 32 for f64.
-template <class T, class C, bool PIECES, bool ZIGZAGS>
-FZ_DEV void decode_brick(const Brick<T>& b, const uint8_t* codes, uint8_t* dst, uint64_t n, T step, uint2* ahead) {
+// 16 bits for f32 and up to 32 for f64. Marked differences are in the array, and with marks `PIECES` is true.
+template <class T, class C, bool PIECES, bool ZIGZAGS, class M>
+FZ_DEV void decode_brick(const Brick<T>& b, const uint8_t* codes, uint8_t* dst, uint64_t n, T step, uint2* ahead, const M& marks) {
   constexpr int N = 16 / sizeof(T);
   const uint32_t rows = b.rows(), planes = b.planes();
   const uint64_t plane = (uint64_t)b.nx * b.ny;
@@ -35,6 +51,8 @@ FZ_DEV void decode_brick(const Brick<T>& b, const uint8_t* codes, uint8_t* dst, 
   };
   if (PIECES)
     for (uint32_t z = 0; z + 1 < AHEAD; z++) fetch(z);
+  uint32_t marked = 0;
+  if constexpr (M::ANY) marked = marks_of(marks, b, 0);
 #pragma unroll 1
   for (uint32_t z = 0; z < planes; z++, first += plane) {
     Row<C, N> in[SIDE];
@@ -48,13 +66,30 @@ FZ_DEV void decode_brick(const Brick<T>& b, const uint8_t* codes, uint8_t* dst, 
       if (PIECES) memcpy(in[r].e, own + (z % AHEAD * SIDE + r) * 32, sizeof in[r].e);
       else in[r].load(codes + i * sizeof(C), have_at(r, i));
     }
-    T down[N];
+    // With marks, the differences of the plane.
+    T listed[M::ANY ? SIDE : 1][N], down[N];
+    if constexpr (M::ANY) {
+#pragma unroll
+      for (int r = 0; r < SIDE; r++)
+#pragma unroll
+        for (int k = 0; k < N; k++) listed[r][k] = difference_of<C, T>(in[r].e[k], ZIGZAGS);
+      if (__any_sync(ALL, marked != 0))
+#pragma unroll
+        for (int r = 0; r < SIDE; r++) {
+          Row<T, N> stored;
+          stored.load_whole(dst + (first + (uint64_t)r * b.nx) * sizeof(T), marked >> r & 0x01010101);
+#pragma unroll
+          for (int k = 0; k < N; k++)
+            if (marked >> (8 * k + r) & 1) listed[r][k] = stored.e[k];
+        }
+      marked = marks_of(marks, b, z + 1);
+    }
 #pragma unroll
     for (int r = 0; r < SIDE; r++) {
       T along[N];
 #pragma unroll
       for (int k = 0; k < N; k++) {
-        const T d = difference_of<C, T>(in[r].e[k], ZIGZAGS);
+        const T d = M::ANY ? listed[M::ANY ? r : 0][k] : difference_of<C, T>(in[r].e[k], ZIGZAGS);
         down[k] = r ? down[k] + d : d;
         along[k] = k ? along[k ? k - 1 : 0] + down[k] : down[k];
       }
@@ -79,18 +114,27 @@ FZ_DEV void decode_brick(const Brick<T>& b, const uint8_t* codes, uint8_t* dst, 
     }
   }
 }
-template <class T, class C> FZ_DEV void decode_bricks(const uint8_t* codes, uint8_t* dst, uint64_t n, T step, bool zigzag, const LorenzoQuantParams& p, uint2* ahead) {
-  constexpr int N = 16 / sizeof(T);
-  Brick<T> b(p);
-  // An infinite step makes no number of 0, which takes a look at every value.
-  const bool pieces = aligned(codes, N * sizeof(C)) && aligned(dst, 16) && p.dims[0] % N == 0 && p.count <= n && Real<T>::abs(step) < Real<T>::infinity();
+// Calls `f` with the bricks of this warp, and their numbers.
+template <class T, class F> FZ_DEV void over_bricks(Brick<T> b, F f) {
   for (uint64_t brick = (uint64_t)blockIdx.x * (BLOCK / 32) + threadIdx.x / 32; brick < b.all; brick += (uint64_t)gridDim.x * (BLOCK / 32)) {
     b.take(brick);
-    if (pieces && zigzag) decode_brick<T, C, true, true>(b, codes, dst, n, step, ahead);
-    else if (pieces) decode_brick<T, C, true, false>(b, codes, dst, n, step, ahead);
-    else if (zigzag) decode_brick<T, C, false, true>(b, codes, dst, n, step, ahead);
-    else decode_brick<T, C, false, false>(b, codes, dst, n, step, ahead);
+    f(b, brick);
   }
+}
+// True if every lane that has all of its columns can fetch and store them at once. An infinite step makes no number of 0,
+// which takes a look at every value.
+template <class T, class C> FZ_DEV bool in_pieces(const uint8_t* codes, const uint8_t* dst, uint64_t n, T step, const LorenzoQuantParams& p) {
+  constexpr int N = 16 / sizeof(T);
+  return aligned(codes, N * sizeof(C)) && aligned(dst, 16) && p.dims[0] % N == 0 && p.count <= n && Real<T>::abs(step) < Real<T>::infinity();
+}
+template <class T, class C> FZ_DEV void decode_bricks(const uint8_t* codes, uint8_t* dst, uint64_t n, T step, bool zigzag, const LorenzoQuantParams& p, uint2* ahead) {
+  const bool pieces = in_pieces<T, C>(codes, dst, n, step, p);
+  over_bricks(Brick<T>(p), [&](const Brick<T>& b, uint64_t) {
+    if (pieces && zigzag) decode_brick<T, C, true, true>(b, codes, dst, n, step, ahead, NoMarks());
+    else if (pieces) decode_brick<T, C, true, false>(b, codes, dst, n, step, ahead, NoMarks());
+    else if (zigzag) decode_brick<T, C, false, true>(b, codes, dst, n, step, ahead, NoMarks());
+    else decode_brick<T, C, false, false>(b, codes, dst, n, step, ahead, NoMarks());
+  });
 }
 }  // namespace lorenzo_quant
 }  // namespace fz

@@ -1,10 +1,16 @@
 // LorenzoQuant: values to codes, outliers and exact pairs.
 #include "lorenzo_quant/differences.cuh"
 #include "lorenzo_quant/encode_bricks.cuh"
-#include "lorenzo_quant/tallies.cuh"
 
 namespace fz {
 namespace lorenzo_quant {
+// One and two dimensions. Entries of the tiles: outliers of all, then exact values of all.
+FZ_DEV uint64_t tiles_of(const Args& a, const LorenzoQuantParams& p) {
+  const uint64_t per = TILE / p.value, room = output(a, 0).max / p.code, all = room > p.count ? room : p.count;
+  return (all + per - 1) / per;
+}
+FZ_DEV TileCount* found_of(const Args& a) { return reinterpret_cast<TileCount*>(a.zeroed + sizeof(Totals)); }
+
 template <class T, class C, int DIMS> FZ_DEV void encode(const Args& a, const LorenzoQuantParams& p, uint32_t* sums, Last<T>& last) {
   constexpr int N = 16 / sizeof(T);
   const Multiples<T> m(p, quantizer::load_metadata(input(a, 1)));
@@ -89,7 +95,7 @@ template <int DIMS, int VALUE> FZ_DEV void encode_as(const Args& a, uint32_t* su
     if constexpr (DIMS < 3) encode<T, decltype(code), DIMS>(a, p, sums, *reinterpret_cast<Last<T>*>(ends));
     else if constexpr (sizeof(T) == VALUE) {
       if (blockIdx.x == 0 && threadIdx.x == 0) publish(output(a, 0), output(a, 0).max);
-      encode_bricks<T, decltype(code)>(a, p, found_of(a), found_of(a) + tiles_of(a, p), a.zeroed, NoCounts());
+      encode_bricks<T, decltype(code)>(a, p, NoCounts());
       clear(address(output(a, 0)), p.count, output(a, 0).max / p.code, p.code);
     }
   });
@@ -102,17 +108,13 @@ FZ_DEV void encode_and_count(const Args& a, uint32_t* shared) {
   if (blockIdx.x == 0 && threadIdx.x == 0) publish(output(a, 0), output(a, 0).max);
   for (uint32_t i = threadIdx.x; i < symbols; i += blockDim.x) shared[i] = 0;
   __syncthreads();
-  encode_bricks<float, uint16_t>(a, p, found_of(a), found_of(a) + tiles_of(a, p), a.zeroed, CodeCounts{shared, 0});
+  encode_bricks<float, uint16_t>(a, p, CodeCounts{shared});
   clear(address(output(a, 0)), p.count, output(a, 0).max / p.code, p.code);
   add_counts(a, p, shared, symbols);
 }
 template <int DIMS> FZ_DEV void list_as(const Args& a, uint32_t* sums, Last<double>* ends) {
   const LorenzoQuantParams& p = params<LorenzoQuantParams>(a);
-  const uint64_t count = totals(a).all(), room = room_in_lists(a, p);
-  if (count > room) return;
-  if (p.switches & WHOLE_ERRORS) clear(address(output(a, 2)), count, room, p.value);
-  if (p.switches & WHOLE_INDICES) clear(address(output(a, 3)), count, room, 4);
-  if (count == 0) return;
+  if (!opens_lists(a, p)) return;
   if (p.value == 4) list<float, DIMS>(a, p, sums, *reinterpret_cast<Last<float>*>(ends));
   else list<double, DIMS>(a, p, sums, *ends);
 }
@@ -145,33 +147,16 @@ extern "C" __global__ void __launch_bounds__(256, 2) lorenzo_quant_encode_3d_f32
 }
 LORENZO_LISTS(1)
 LORENZO_LISTS(2)
-LORENZO_LISTS(3)
 
-// One block: where the entries of each tile go, the metadata, and the counts of codes.
+// One block, in one dimension and two: where the entries of each tile go, and the metadata.
 extern "C" __global__ void __launch_bounds__(1024) lorenzo_quant_places(FZ_ARGS) {
   if (fz::cancelled(a)) return;
   __shared__ uint32_t sums[32];
   using namespace fz::lorenzo_quant;
   const LorenzoQuantParams& p = fz::params<LorenzoQuantParams>(a);
-  const Totals all = totals(a);
-  const uint64_t room = room_in_lists(a, p), kept = fz::least(all.all(), room), tiles = tiles_of(a, p);
-  if (threadIdx.x == 0) {
-    fz::publish(fz::output(a, 2), (p.switches & WHOLE_ERRORS ? room : kept) * p.value);
-    fz::publish(fz::output(a, 3), (p.switches & WHOLE_INDICES ? room : kept) * 4);
-    if (all.all() > room) fz::fail(a, fz::OUTLIER_CAPACITY, all.all());
-    const fz::quantizer::BoundMetadata f = fz::quantizer::load_metadata(fz::input(a, 1));
-    const LorenzoQuantMetadata made = {f.bound, all.exact, f.bound_f32, f.base, (uint32_t)all.outliers, 0};
-    uint64_t w[sizeof made / 8];
-    memcpy(w, &made, sizeof w);
-    for (uint32_t i = 0; i < sizeof made / 8; i++) fz::store<uint64_t>(fz::address(fz::output(a, 1)) + 8 * i, w[i]);
-    fz::publish(fz::output(a, 1), sizeof made);
-  }
-  if (a.fused_count) {
-    const uint32_t* from = reinterpret_cast<const uint32_t*>(counts_of(a, p));
-    uint32_t* to = reinterpret_cast<uint32_t*>(fz::address(fz::output(a, 4)));
-    for (uint32_t i = threadIdx.x; i < fz::output(a, 4).max / 4; i += blockDim.x) to[i] = from[i];
-  }
-  if (all.all() == 0 || all.all() > room) return;
+  const uint64_t found = totals(a).all(), tiles = tiles_of(a, p);
+  if (threadIdx.x == 0) close_lists(a, p);
+  if (found == 0 || found > room_in_lists(a, p)) return;
   fz::place_tiles(found_of(a), tiles, sums);
   fz::place_tiles(found_of(a) + tiles, tiles, sums);
 }

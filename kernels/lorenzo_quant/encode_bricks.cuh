@@ -1,32 +1,9 @@
 // LorenzoQuant in three dimensions, brick by brick: the encoder.
 #pragma once
-#include "lorenzo_quant/bricks.cuh"
+#include "lorenzo_quant/slots.cuh"
 
 namespace fz {
 namespace lorenzo_quant {
-// Numbers of entries that a warp has found, by tile of the lists and altogether.
-struct Tally {
-  uint32_t all = 0;
-  // `flags` of this lane, for elements from `index` on. All lanes call it.
-  FZ_DEV void add(TileCount* found, uint64_t per, uint64_t index, uint32_t flags) {
-    if (!__any_sync(ALL, flags != 0)) return;
-    all += __popc(flags);
-    const uint32_t tile = (uint32_t)(index / per), left = (uint32_t)(per - index % per);
-    // Where rows are no whole number of pieces, a tile may end among the elements of a lane.
-    const uint32_t own = left < 32 ? flags & ((1u << left) - 1) : flags, n = __popc(own);  // seed: tally-straddle
-    const uint32_t first = __shfl_sync(ALL, tile, 0);
-    if (__all_sync(ALL, tile == first || n == 0)) {  // seed: tally-first
-      const uint32_t sum = __reduce_add_sync(ALL, n);
-      if ((threadIdx.x & 31) == 0 && sum) atomicAdd(&found[first].here, sum);
-    } else if (n) atomicAdd(&found[tile].here, n);
-    if (flags != own) atomicAdd(&found[tile + 1].here, (uint32_t)__popc(flags ^ own));
-  }
-  FZ_DEV void close(uint64_t total) const {
-    const uint32_t sum = __reduce_add_sync(ALL, all);
-    if ((threadIdx.x & 31) == 0 && sum) atomicAdd(reinterpret_cast<unsigned long long*>(total), (unsigned long long)sum);
-  }
-};
-
 // Multiples of values that safely have a multiple and keep the promise at once. Strict.
 template <class T> struct PlainMultiples {
   static constexpr T WHOLE = sizeof(T) == 4 ? T(8388608.0) : T(4503599627370496.0);
@@ -110,19 +87,11 @@ template <class T, class C, int N> FZ_DEV void codes_of(const T (&d)[N], bool zi
   }
 }
 
-struct Tallies {
-  Tally outliers, exact;
-};
-
-// The number of occurrences of each code in a block, for a coder after this stage. The first planes
-// of the current brick are counted.
+// The number of occurrences of each code in a block, for a coder after this stage.
 struct CodeCounts {
   static constexpr bool WANTED = true;
   uint32_t* of;
-  uint32_t planes;
-  FZ_DEV void passed(uint32_t z) { planes = z; }
-  template <class C, int N> FZ_DEV void add(const Row<C, N>& row, uint32_t have, uint32_t z) const {
-    if (z < planes) return;  // seed: counts-twice
+  template <class C, int N> FZ_DEV void add(const Row<C, N>& row, uint32_t have) const {
 #pragma unroll
     for (int k = 0; k < N; k++)
       if (k < (int)have) atomicAdd(&of[row.e[k]], 1u);
@@ -130,8 +99,7 @@ struct CodeCounts {
 };
 struct NoCounts {
   static constexpr bool WANTED = false;
-  FZ_DEV void passed(uint32_t) {}
-  template <class C, int N> FZ_DEV void add(const Row<C, N>&, uint32_t, uint32_t) const {}
+  template <class C, int N> FZ_DEV void add(const Row<C, N>&, uint32_t) const {}
 };
 
 // The state of a call for bricks. Functions that are not inlined receive it as values, because data
@@ -142,11 +110,11 @@ template <class T> struct Encoder {
   T radius;
   bool zigzag;
   uint8_t* codes;
-  TileCount *outliers, *exact;
+  uint32_t* here;
 
-  FZ_DEV Encoder(const Args& a, const LorenzoQuantParams& p, TileCount* outliers, TileCount* exact)
+  FZ_DEV Encoder(const Args& a, const LorenzoQuantParams& p, const Brick<T>& b)
       : m(p, quantizer::load_metadata(input(a, 1))), values(a, p), radius(Real<T>::from((double)p.radius)),
-        zigzag((p.switches & ZIGZAG) != 0), codes(address(output(a, 0))), outliers(outliers), exact(exact) {}
+        zigzag((p.switches & ZIGZAG) != 0), codes(address(output(a, 0))), here(Slots(a, b).here) {}
 };
 
 // Multiples of a row to differences, after those along z: `behind` are the multiples of the plane
@@ -170,9 +138,9 @@ template <class T> FZ_DEV void differences(T (&q)[16 / sizeof(T)], T (&behind)[1
   }
 }
 
-// A brick of which every value has a code, in whole pieces: false as soon as it turns out to be
-// another.
-template <bool ZIGZAGS, class T, class C, class Counts> FZ_DEV bool encode_plain(const Brick<T>& b, const Encoder<T>& e, const PlainMultiples<T>& multiples, Counts& counts) {
+// A brick of which every value has a code, in whole pieces. Returns the number of its first planes that are encoded: the
+// plane after them has another value. Counts follow the stores of a plane: between them they take longer.
+template <bool ZIGZAGS, class C, class T, class Counts> FZ_DEV uint32_t encode_plain(const Brick<T>& b, const Encoder<T>& e, const PlainMultiples<T>& multiples, const Counts& counts) {
   constexpr int N = 16 / sizeof(T);
   const uint32_t rows = b.rows(), planes = b.planes();
   const bool starts = b.starts();
@@ -203,81 +171,157 @@ template <bool ZIGZAGS, class T, class C, class Counts> FZ_DEV bool encode_plain
       codes_of(row[r].e, ZIGZAGS, own);
       if (r < (int)rows && b.have) own.store_whole(to + (uint64_t)r * b.nx * sizeof(C));
     }
-    if (!__all_sync(ALL, good)) {
-      counts.passed(z);
-      return false;
-    }
+    if (!__all_sync(ALL, good)) return z;
     if constexpr (Counts::WANTED) {
 #pragma unroll
       for (int r = 0; r < SIDE; r++)
-        if (r < (int)rows && b.have) counts.add(made[r], N, z);
+        if (r < (int)rows && b.have) counts.add(made[r], N);
     }
   }
-  return true;
+  return planes;
 }
-// Codes of a row of differences from element `i` of plane `z` on, of which `have` exist. Outliers have code 0. All lanes call it.
-template <class C, class T, class Counts> FZ_DEV void code_row(const Encoder<T>& e, Tallies& tallies, const Counts& counts, T (&d)[16 / sizeof(T)], uint64_t i, uint32_t have, uint32_t z) {
-  constexpr int N = 16 / sizeof(T);
-  constexpr uint64_t PER = TILE / sizeof(T);
+// The multiples of the rows of a plane that have the bits of `rows`, where those that were found at once may be wrong.
+// False: a value of the warp is exact.
+template <class T, int N> FZ_DEV bool mend(const Brick<T>& b, const Encoder<T>& e, const PlainMultiples<T>& multiples, const uint8_t* from, Row<T, N> (&row)[SIDE], uint32_t rows) {
+  bool exact = false;
+#pragma unroll
+  for (int r = 0; r < SIDE; r++)
+    if (rows >> r & 1) {
+      Row<T, N> v;
+      v.load_whole(from + (uint64_t)r * b.nx * sizeof(T), r < (int)b.rows() && b.have);
+#pragma unroll
+      for (int k = 0; k < N; k++) {
+        bool good = true;
+        multiples.of(v.e[k], good);
+        if (!good) exact = exact | !e.m.of(v.e[k], row[r].e[k]);
+      }
+    }
+  return !__any_sync(ALL, exact);
+}
+// The differences of a row that are outliers, of the first `have`: they become 0.
+template <class T, int N> FZ_DEV uint32_t outliers_of(T (&d)[N], T radius, uint32_t have) {
   uint32_t flags = 0;
 #pragma unroll
   for (int k = 0; k < N; k++)
-    if (!(Real<T>::abs(d[k]) < e.radius)) {
+    if (!(Real<T>::abs(d[k]) < radius)) {
       flags |= 1u << k;
       d[k] = T(0);
     }
-  tallies.outliers.add(e.outliers, PER, i, flags & ((1u << have) - 1));
-  Row<C, N> made;
-  codes_of(d, e.zigzag, made);
-  if (have) made.store(e.codes + i * sizeof(C), have);
-  counts.add(made, have, z);
+  return flags & ((1u << have) - 1);
 }
-// Any brick: outliers and exact values, rows of any length, arrays that end early.
-template <class T, class C, class Counts>
-__device__ __attribute__((noinline)) Tallies encode_any(const Brick<T> b, const Encoder<T> e, Tallies tallies, const Counts counts) {
+// What a warp has done of a brick.
+struct Progress {
+  Tally tally;
+  uint32_t planes;
+};
+// A brick from plane `first` on, in whole pieces, with outliers and near ties. Ends before a plane with exact values.
+template <class C, class T, class Counts>
+__device__ __attribute__((noinline)) Progress encode_mended(const Brick<T> b, const Encoder<T> e, Tally tally, const Counts counts, uint32_t first) {
   constexpr int N = 16 / sizeof(T);
   const PlainMultiples<T> multiples(e.m);
-  constexpr uint64_t PER = TILE / sizeof(T);
   const uint32_t rows = b.rows(), planes = b.planes();
   const bool starts = b.starts();
   T behind[SIDE][N] = {};
+  // The plane before `first` gives its multiples alone.
 #pragma unroll 1
-  for (uint32_t z = 0; z < planes; z++) {
+  for (uint32_t z = first ? first - 1 : 0; z < planes; z++) {
+    const uint64_t at = b.at(z, 0);
+    const uint8_t* from = e.values.src + at * sizeof(T);
+    Row<T, N> row[SIDE];
+#pragma unroll
+    for (int r = 0; r < SIDE; r++) row[r].load_whole(from + (uint64_t)r * b.nx * sizeof(T), r < (int)rows && b.have);
+    uint32_t bad = 0;
+#pragma unroll
+    for (int r = 0; r < SIDE; r++) {
+      bool good = true;
+#pragma unroll
+      for (int k = 0; k < N; k++) row[r].e[k] = multiples.of(row[r].e[k], good);
+      if (!good) bad |= 1u << r;
+    }
+    if (__any_sync(ALL, bad != 0) && !mend(b, e, multiples, from, row, __reduce_or_sync(ALL, bad))) return {tally, z};
+    bool small = true;
+    T above[N] = {};
+#pragma unroll
+    for (int r = 0; r < SIDE; r++) {
+      differences<T>(row[r].e, behind[r], above, z, r, starts);
+#pragma unroll
+      for (int k = 0; k < N; k++) small = small & (Real<T>::abs(row[r].e[k]) < e.radius);
+    }
+    if (z < first) continue;
+    if (!__all_sync(ALL, small))
+#pragma unroll
+      for (int r = 0; r < SIDE; r++) tally.add(e.here, b, z, r, outliers_of(row[r].e, e.radius, r < (int)rows ? b.have : 0), 0);
+    Row<C, N> made[SIDE];
+#pragma unroll
+    for (int r = 0; r < SIDE; r++) {
+      codes_of(row[r].e, e.zigzag, made[r]);
+      if (r < (int)rows && b.have) made[r].store_whole(e.codes + (at + (uint64_t)r * b.nx) * sizeof(C));
+    }
+#pragma unroll
+    for (int r = 0; r < SIDE; r++)
+      if (r < (int)rows && b.have) counts.add(made[r], N);
+  }
+  return {tally, planes};
+}
+// Codes of row `r` of plane `z`, from its differences. Outliers have code 0. All lanes call it.
+template <class C, class T, class Counts> FZ_DEV void code_row(const Brick<T>& b, const Encoder<T>& e, Tally& tally, const Counts& counts, T (&d)[16 / sizeof(T)], uint32_t exact, uint32_t z, uint32_t r) {
+  constexpr int N = 16 / sizeof(T);
+  const uint32_t have = r < b.rows() ? b.have : 0;
+  tally.add(e.here, b, z, r, outliers_of(d, e.radius, have), exact);
+  Row<C, N> made;
+  codes_of(d, e.zigzag, made);
+  if (have) made.store(e.codes + b.at(z, r) * sizeof(C), have);
+  counts.add(made, have);
+}
+// Any brick from plane `first` on: outliers and exact values, rows of any length, arrays that end early.
+template <class C, class T, class Counts>
+__device__ __attribute__((noinline)) Tally encode_any(const Brick<T> b, const Encoder<T> e, Tally tally, const Counts counts, uint32_t first) {
+  constexpr int N = 16 / sizeof(T);
+  const PlainMultiples<T> multiples(e.m);
+  const uint32_t rows = b.rows(), planes = b.planes();
+  const bool starts = b.starts();
+  T behind[SIDE][N] = {};
+  // The plane before `first` gives its multiples alone.
+#pragma unroll 1
+  for (uint32_t z = first ? first - 1 : 0; z < planes; z++) {
     T above[N] = {}, v[SIDE][N];
     // All loads of the plane are issued before the first result is used.
 #pragma unroll
     for (int r = 0; r < SIDE; r++) e.values.load(v[r], b.at(z, r), r < (int)rows ? b.have : 0);
 #pragma unroll
     for (int r = 0; r < SIDE; r++) {
-      const uint64_t i = b.at(z, r);
-      const uint32_t have = r < (int)rows ? b.have : 0;
       T q[N];
       bool good = true;
+      uint32_t exact = 0;
 #pragma unroll
       for (int k = 0; k < N; k++) q[k] = multiples.of(v[r][k], good);
-      if (!__all_sync(ALL, good)) tallies.exact.add(e.exact, PER, i, row_of(e.m, v[r], q, have, starts));
+      if (!__all_sync(ALL, good)) exact = row_of(e.m, v[r], q, r < (int)rows ? b.have : 0, starts);
       differences<T>(q, behind[r], above, z, r, starts);
-      code_row<C>(e, tallies, counts, q, i, have, z);
+      if (z >= first) code_row<C>(b, e, tally, counts, q, exact, z, r);  // seed: counts-twice
     }
   }
-  return tallies;
+  return tally;
 }
 
-template <class T, class C, class Counts> FZ_DEV void encode_bricks(const Args& a, const LorenzoQuantParams& p, TileCount* outliers, TileCount* exact, uint64_t totals, Counts counts) {
+template <class T, class C, class Counts> FZ_DEV void encode_bricks(const Args& a, const LorenzoQuantParams& p, const Counts& counts) {
   constexpr int N = 16 / sizeof(T);
-  const Encoder<T> e(a, p, outliers, exact);
-  const PlainMultiples<T> multiples(e.m);
-  const bool pieces = e.values.pieces && aligned(e.codes, N * sizeof(C));
   Brick<T> b(p);
-  Tallies tallies;
+  const Encoder<T> e(a, p, b);
+  const PlainMultiples<T> multiples(e.m);
+  const bool pieces = e.values.pieces && aligned(e.codes, N * sizeof(C)) && multiples.limit > T(0);
+  Tally tally;
   for (uint64_t brick = (uint64_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; brick < b.all; brick += (uint64_t)gridDim.x * (blockDim.x / 32)) {
     b.take(brick);
-    counts.passed(0);
-    const bool done = pieces && (Counts::WANTED || e.zigzag ? encode_plain<true, T, C>(b, e, multiples, counts) : encode_plain<false, T, C>(b, e, multiples, counts));
-    if (!done) tallies = encode_any<T, C>(b, e, tallies, counts);
+    uint32_t done = 0;
+    if (pieces) done = Counts::WANTED || e.zigzag ? encode_plain<true, C>(b, e, multiples, counts) : encode_plain<false, C>(b, e, multiples, counts);
+    if (pieces && done < b.planes()) {
+      const Progress made = encode_mended<C>(b, e, tally, counts, done);
+      tally = made.tally;
+      done = made.planes;
+    }
+    if (done < b.planes()) tally = encode_any<C>(b, e, tally, counts, done);
   }
-  tallies.outliers.close(totals);
-  tallies.exact.close(totals + 8);
+  tally.close(a.zeroed);
 }
 }  // namespace lorenzo_quant
 }  // namespace fz

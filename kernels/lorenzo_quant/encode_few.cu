@@ -1,6 +1,5 @@
 // LorenzoQuant: values of a small volume to codes.
 #include "lorenzo_quant/encode_planes.cuh"
-#include "lorenzo_quant/tallies.cuh"
 
 namespace fz {
 namespace lorenzo_quant {
@@ -9,7 +8,7 @@ template <int VALUE> FZ_DEV void encode_few(const Args& a) {
   by_types(p, [&](auto value, auto code) {
     typedef decltype(value) T;
     if constexpr (sizeof(T) == VALUE) {
-      if (!encode_planes<T, decltype(code)>(a, p, found_of(a), found_of(a) + tiles_of(a, p), a.zeroed, NoCounts())) return;
+      if (!encode_planes<T, decltype(code)>(a, p, NoCounts())) return;
       if (blockIdx.x == 0 && threadIdx.x == 0) publish(output(a, 0), output(a, 0).max);
       clear(address(output(a, 0)), p.count, output(a, 0).max / p.code, p.code);
     }
@@ -21,7 +20,7 @@ FZ_DEV void encode_and_count_few(const Args& a, uint32_t* shared) {
   const uint32_t symbols = (uint32_t)((output(a, 4).max - huffman::COUNTS_AT) / 4);
   for (uint32_t i = threadIdx.x; i < symbols; i += blockDim.x) shared[i] = 0;
   __syncthreads();
-  if (!encode_planes<float, uint16_t>(a, p, found_of(a), found_of(a) + tiles_of(a, p), a.zeroed, CodeCounts{shared, 0})) return;
+  if (!encode_planes<float, uint16_t>(a, p, CodeCounts{shared})) return;
   if (blockIdx.x == 0 && threadIdx.x == 0) publish(output(a, 0), output(a, 0).max);
   clear(address(output(a, 0)), p.count, output(a, 0).max / p.code, p.code);
   add_counts(a, p, shared, symbols);

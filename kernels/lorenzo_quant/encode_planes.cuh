@@ -22,11 +22,26 @@ template <class T> struct TwoPlanes {
   }
 };
 
+// As PlainMultiples, also of values near the middle between two multiples, which take most of the time.
+template <class T> struct NearMultiples {
+  PlainMultiples<T> plain;
+  T guard;
+  FZ_DEV explicit NearMultiples(const Multiples<T>& m) : plain(m), guard(m.guard) {}
+  FZ_DEV T of(T x, bool& good) const {
+    const T q = Real<T>::abs(x) < plain.limit ? nearest_of(x, plain.inverse, plain.step, plain.promise, guard) : nan<T>();
+    good = good & (q == q);
+    return q;
+  }
+};
+
+// What is known of a plane: it is coded; the multiples of some values are open; some differences have no code.
+enum class Plane { CODED, OPEN, WIDE };
+
 // As encode_plain, of one plane.
-template <bool ZIGZAGS, class T, class C, class Counts> FZ_DEV bool encode_plane(const Brick<T>& b, const Encoder<T>& e, const PlainMultiples<T>& multiples, const Counts& counts, TwoPlanes<T>& v, uint32_t z) {
+template <bool ZIGZAGS, class T, class C, class M, class Counts> FZ_DEV Plane encode_plane(const Brick<T>& b, const Encoder<T>& e, const M& multiples, const Counts& counts, TwoPlanes<T>& v, uint32_t z) {
   constexpr int N = 16 / sizeof(T);
   const bool starts = b.starts();
-  bool good = true;
+  bool good = true, narrow = true;
   T above[N] = {};
   Row<C, N> made[SIDE];
 #pragma unroll
@@ -39,31 +54,41 @@ template <bool ZIGZAGS, class T, class C, class Counts> FZ_DEV bool encode_plane
     }
     differences<T>(v.row[r].e, behind, above, z, r, starts);
 #pragma unroll
-    for (int k = 0; k < N; k++) good = good & (Real<T>::abs(v.row[r].e[k]) < e.radius);  // seed: plane-radius
+    for (int k = 0; k < N; k++) narrow = narrow & (Real<T>::abs(v.row[r].e[k]) < e.radius);  // seed: plane-radius
     codes_of(v.row[r].e, ZIGZAGS, made[r]);
   }
-  if (!__all_sync(ALL, good)) return false;
+  if (!__all_sync(ALL, narrow)) return Plane::WIDE;
+  if (!__all_sync(ALL, good)) return Plane::OPEN;
   const uint64_t at = b.at(z, 0);
 #pragma unroll
   for (int r = 0; r < SIDE; r++)
     if (r < (int)b.rows() && b.have) {
       made[r].store_whole(e.codes + (at + (uint64_t)r * b.nx) * sizeof(C));
-      counts.add(made[r], N, z);
+      counts.add(made[r], N);
     }
-  return true;
+  return Plane::CODED;
+}
+template <class T, class C, class M, class Counts> FZ_DEV Plane encode_plane(const Brick<T>& b, const Encoder<T>& e, const M& multiples, const Counts& counts, TwoPlanes<T>& v, uint32_t z) {
+  return Counts::WANTED || e.zigzag ? encode_plane<true, T, C>(b, e, multiples, counts, v, z) : encode_plane<false, T, C>(b, e, multiples, counts, v, z);
+}
+
+// A plane with values that PlainMultiples leaves open; nearly all of them have a multiple.
+template <class T, class C, class Counts>
+__device__ __attribute__((noinline)) bool encode_near_plane(const Brick<T> b, const Encoder<T> e, const Counts counts, uint32_t z) {
+  TwoPlanes<T> v;
+  v.load(b, e.values, z, true);
+  return encode_plane<T, C>(b, e, NearMultiples<T>(e.m), counts, v, z) == Plane::CODED;
 }
 
 // As encode_any, of one plane, row by row: the code is short, and few planes need it.
-template <class T, class C, class Counts>
-__device__ __attribute__((noinline)) Tallies encode_any_plane(const Brick<T> b, const Encoder<T> e, const Counts counts, uint32_t z) {
+template <class C, class T, class Counts>
+__device__ __attribute__((noinline)) Tally encode_any_plane(const Brick<T> b, const Encoder<T> e, const Counts counts, uint32_t z) {
   constexpr int N = 16 / sizeof(T);
-  constexpr uint64_t PER = TILE / sizeof(T);
   const bool starts = b.starts();
-  Tallies tallies;
+  Tally tally;
   T above[N] = {};
 #pragma unroll 1
   for (uint32_t r = 0; r < b.rows(); r++) {
-    const uint64_t i = b.at(z, r);
     T v[N], behind[N] = {}, q[N];
     uint32_t exact = 0;
     // The plane before, and this one.
@@ -73,15 +98,14 @@ __device__ __attribute__((noinline)) Tallies encode_any_plane(const Brick<T> b, 
       exact = row_of(e.m, v, q, b.have, starts);
       if (k == 0) memcpy(behind, q, sizeof behind);
     }
-    tallies.exact.add(e.exact, PER, i, exact);
     differences<T>(q, behind, above, z, (int)r, starts);
-    code_row<C>(e, tallies, counts, q, i, b.have, z);
+    code_row<C>(b, e, tally, counts, q, exact, z, r);
   }
-  return tallies;
+  return tally;
 }
 
 // The array is read before earlier launches have ended. False: the call is cancelled.
-template <class T, class C, class Counts> FZ_DEV bool encode_planes(const Args& a, const LorenzoQuantParams& p, TileCount* outliers, TileCount* exact, uint64_t totals, Counts counts) {
+template <class T, class C, class Counts> FZ_DEV bool encode_planes(const Args& a, const LorenzoQuantParams& p, const Counts& counts) {
   constexpr int N = 16 / sizeof(T);
   if (!a.fresh && cancelled(a)) return false;
   const uint64_t i = (uint64_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
@@ -93,13 +117,12 @@ template <class T, class C, class Counts> FZ_DEV bool encode_planes(const Args& 
   v.load(b, Values<T>(a, p), z, there);
   if (cancelled(a)) return false;
   if (!there) return true;
-  const Encoder<T> e(a, p, outliers, exact);
+  const Encoder<T> e(a, p, b);
   const PlainMultiples<T> multiples(e.m);
   const bool pieces = e.values.pieces && aligned(e.codes, N * sizeof(C));
-  if (pieces && (Counts::WANTED || e.zigzag ? encode_plane<true, T, C>(b, e, multiples, counts, v, z) : encode_plane<false, T, C>(b, e, multiples, counts, v, z))) return true;
-  const Tallies tallies = encode_any_plane<T, C>(b, e, counts, z);
-  tallies.outliers.close(totals);
-  tallies.exact.close(totals + 8);
+  const Plane plane = pieces ? encode_plane<T, C>(b, e, multiples, counts, v, z) : Plane::WIDE;
+  if (plane == Plane::CODED || (plane == Plane::OPEN && encode_near_plane<T, C>(b, e, counts, z))) return true;
+  encode_any_plane<C>(b, e, counts, z).close(a.zeroed);
   return true;
 }
 }  // namespace lorenzo_quant

@@ -28,9 +28,9 @@ template <class T> FZ_DEV T round_away(T x) {
 }
 
 // The multiple that represents `x`: the nearest, or the one on the other side of `x`. NaN: `x` must
-// be stored exactly. This is rare, and so a separate function. Differences to both are floats, as
-// the page of the stage proves, so the comparisons are exact.
-template <class T> __device__ __attribute__((noinline)) T find(T x, T inverse, T step, T promise, T guard) {
+// be stored exactly. Differences to both are floats, as the page of the stage proves, so the
+// comparisons are exact.
+template <class T> FZ_DEV T nearest_of(T x, T inverse, T step, T promise, T guard) {
   const T nearest = round_away(x * inverse);
   // NaN fails, and with it every value under a step that is none.
   if (!(Real<T>::abs(nearest) <= guard)) return nan<T>();
@@ -38,6 +38,8 @@ template <class T> __device__ __attribute__((noinline)) T find(T x, T inverse, T
   const T other = x > nearest * step ? nearest + T(1) : nearest - T(1);  // seed: multiple-other
   return Real<T>::abs(other) <= guard && Real<T>::abs(x - other * step) <= promise ? other : nan<T>();
 }
+// This is rare, and so a separate function.
+template <class T> __device__ __attribute__((noinline)) T find(T x, T inverse, T step, T promise, T guard) { return nearest_of(x, inverse, step, promise, guard); }
 
 // The arithmetic of one call.
 template <class T> struct Multiples {

@@ -25,6 +25,11 @@ constexpr static const uint32_t STRIP = 1024;
 
 constexpr static const uint32_t EDGE = 8;
 
+/// Slots of bricks are a multiple of this, and slots that a block of `lorenzo_quant_places_3d` adds up.
+constexpr static const uint32_t SLOTS_EACH = 4;
+
+constexpr static const uint32_t SLOTS_OF_BLOCK = 2048;
+
 /// Threads of a block of all kernels but `lorenzo_quant_places`. The mean of a tile is summed in as
 /// many lanes.
 constexpr static const uint32_t BLOCK = 256;

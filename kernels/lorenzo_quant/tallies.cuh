@@ -1,12 +1,11 @@
-// LorenzoQuant, encoders: memory for the numbers of entries and of codes, which is zero when the call starts.
+// LorenzoQuant, encoders: numbers of entries, the metadata, and the lengths of the lists.
 #pragma once
 #include "common/lists.cuh"
-#include "huffman/params.h"
 #include "lorenzo_quant/multiples.cuh"
 
 namespace fz {
 namespace lorenzo_quant {
-// Entries of both kinds.
+// Entries of both kinds, in memory that is zero when the call starts.
 struct Totals {
   uint64_t outliers, exact;
   FZ_DEV uint64_t all() const { return outliers + exact; }
@@ -15,34 +14,33 @@ FZ_DEV const Totals& totals(const Args& a) { return *reinterpret_cast<const Tota
 // Room in the lists, in entries.
 FZ_DEV uint64_t room_in_lists(const Args& a, const LorenzoQuantParams& p) { return least(output(a, 2).max / p.value, output(a, 3).max / 4); }
 
-// Entries of the tiles: outliers of all, then exact values of all.
-FZ_DEV uint64_t tiles_of(const Args& a, const LorenzoQuantParams& p) {
-  const uint64_t per = TILE / p.value, room = output(a, 0).max / p.code, all = room > p.count ? room : p.count;
-  return (all + per - 1) / per;
-}
-FZ_DEV TileCount* found_of(const Args& a) { return reinterpret_cast<TileCount*>(a.zeroed + sizeof(Totals)); }
-
 // Zeros after the entries, for a stage that reads all of the room.
 FZ_DEV void clear(uint8_t* list, uint64_t from, uint64_t to, uint32_t width) {
   const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
   for (uint64_t i = from * width + (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < to * width; i += step) list[i] = 0;
 }
 
-// The counts of all codes, behind the counts of the tiles, in the layout of huffman::HuffmanCounts.
-FZ_DEV uint8_t* counts_of(const Args& a, const LorenzoQuantParams& p) {
-  const uint64_t tiles = tiles_of(a, p);
-  return reinterpret_cast<uint8_t*>(found_of(a) + 2 * (tiles ? tiles : 1));
+// Publishes the lengths of the lists, and stores the metadata. One thread of the grid calls it.
+FZ_DEV void close_lists(const Args& a, const LorenzoQuantParams& p) {
+  const Totals all = totals(a);
+  const uint64_t room = room_in_lists(a, p), kept = least(all.all(), room);
+  publish(output(a, 2), (p.switches & WHOLE_ERRORS ? room : kept) * p.value);
+  publish(output(a, 3), (p.switches & WHOLE_INDICES ? room : kept) * 4);
+  if (all.all() > room) fail(a, OUTLIER_CAPACITY, all.all());
+  const quantizer::BoundMetadata f = quantizer::load_metadata(input(a, 1));
+  const LorenzoQuantMetadata made = {f.bound, all.exact, f.bound_f32, f.base, (uint32_t)all.outliers, 0};
+  uint64_t w[sizeof made / 8];
+  memcpy(w, &made, sizeof w);
+  for (uint32_t i = 0; i < sizeof made / 8; i++) store<uint64_t>(address(output(a, 1)) + 8 * i, w[i]);
+  publish(output(a, 1), sizeof made);
 }
-// Adds the counts of a block, of `symbols` codes.
-FZ_DEV void add_counts(const Args& a, const LorenzoQuantParams& p, const uint32_t* shared, uint32_t symbols) {
-  __syncthreads();
-  uint32_t* all = reinterpret_cast<uint32_t*>(counts_of(a, p) + huffman::COUNTS_AT);
-  for (uint32_t i = threadIdx.x; i < symbols; i += blockDim.x) {
-    uint32_t found = shared[i];
-    // Elements beyond the array are zeros.
-    if (i == 0 && blockIdx.x == 0) found += (uint32_t)(output(a, 0).max / p.code - p.count);
-    if (found) atomicAdd(&all[i], found);
-  }
+// True if the lists have entries, and room for all of them. Clears the rest of them where another stage reads it.
+FZ_DEV bool opens_lists(const Args& a, const LorenzoQuantParams& p) {
+  const uint64_t count = totals(a).all(), room = room_in_lists(a, p);
+  if (count > room) return false;
+  if (p.switches & WHOLE_ERRORS) clear(address(output(a, 2)), count, room, p.value);
+  if (p.switches & WHOLE_INDICES) clear(address(output(a, 3)), count, room, 4);
+  return count != 0;
 }
 }  // namespace lorenzo_quant
 }  // namespace fz

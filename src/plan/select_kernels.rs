@@ -109,7 +109,7 @@ fn put_off(g: &Graph, steps: &mut Vec<Step>, k: usize, (late, early): (&[usize],
     let (own, others) = (of(late), of(early));
     let reads = |step: &Step| step.ins.iter().any(|&v| own.iter().any(|&o| g.root(v) == g.root(o)));
     let place = (k + 1..steps.len()).find(|&i| reads(&steps[i])).unwrap_or(steps.len());
-    if place == k + 1 || steps[k].device.scratch.is_some() || steps[k].device.batched.is_some() {
+    if place == k + 1 || steps[k].device.batched.is_some() {
         return;
     }
     let Some(launch) = steps[k].device.launches.pop() else { return };

@@ -25,7 +25,7 @@ pub const COUNTS_AT: u64 = 16;
 pub const SCRATCH_HEADER_BYTES: u64 = 64;
 pub const BOOK_NODE_BYTES: u64 = 47;
 /// Scratch of a decoder: bytes of the checked header with its tables.
-pub const OPENED_BYTES: u64 = 17408;
+pub const OPENED_BYTES: u64 = 21_504;
 
 /// Parameters of all kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]

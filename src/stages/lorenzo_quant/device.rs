@@ -1,6 +1,8 @@
 //! How the kernels run on a GPU.
 
-use super::params::{BLOCK, EDGE, LorenzoQuantParams, STRIP, TOTALS_BYTES, ZIGZAG};
+use super::params::{
+    BLOCK, EDGE, LorenzoQuantParams, SLOTS_EACH, SLOTS_OF_BLOCK, STRIP, TOTALS_BYTES, ZIGZAG,
+};
 use crate::base::tile::TILE;
 use crate::ir::device::{DeviceLaunch, LaunchShape, tiles};
 use crate::ir::kernel::{PARAM_BYTES, read_params};
@@ -8,6 +10,8 @@ use crate::stages::params::TILE_COUNTS_BYTES;
 
 /// Blocks of functions that go over all of the array several tiles at a time.
 const BLOCKS: u64 = 1024;
+/// Blocks that occupy all multiprocessors, of functions that have no work if there are no outliers: more of them take longer to end.
+const RESIDENT_BLOCKS: u64 = 528;
 /// Up to this number of bricks, encoders have blocks of FEW_THREADS threads, which spread the bricks over all multiprocessors.
 const FEW_BRICKS: u64 = 2048;
 const FEW_THREADS: u32 = 64;
@@ -15,29 +19,51 @@ const FEW_THREADS: u32 = 64;
 const PLANE_BRICKS: u64 = 1024;
 /// Blocks of such an encoder that occupy every multiprocessor; with more warps, the blocks are larger.
 const PLANE_BLOCKS: u64 = 128;
-/// Up to this number of groups of four tiles, a block of a decoder has a group. All blocks then run at the same time.
+/// Up to this number of groups of four tiles, a block of a decoder has a group.
 const FEW_GROUPS: u64 = 512;
 
 pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<LorenzoQuantParams>(shape.params);
-    let (encode, lists) = match (p.ndim, p.value) {
-        (1, _) => ("lorenzo_quant_encode_1d", "lorenzo_quant_lists_1d"),
-        (2, _) => ("lorenzo_quant_encode_2d", "lorenzo_quant_lists_2d"),
-        (_, 4) if by_planes(&p) => ("lorenzo_quant_encode_3d_f32_few", "lorenzo_quant_lists_3d"),
-        (_, 4) => ("lorenzo_quant_encode_3d_f32", "lorenzo_quant_lists_3d"),
-        _ if by_planes(&p) => ("lorenzo_quant_encode_3d_f64_few", "lorenzo_quant_lists_3d"),
-        _ => ("lorenzo_quant_encode_3d_f64", "lorenzo_quant_lists_3d"),
+    if p.ndim == 3 {
+        return Some(encode_volume(&p));
+    }
+    let (encode, lists) = match p.ndim {
+        2 => ("lorenzo_quant_encode_2d", "lorenzo_quant_lists_2d"),
+        _ => ("lorenzo_quant_encode_1d", "lorenzo_quant_lists_1d"),
     };
     let values = (shape.output(0) / u64::from(p.code.max(1))).max(p.count.into());
     let tiles = tiles(values * u64::from(p.value));
-    let (blocks, threads) = if p.ndim == 3 { encoder_blocks(&p) } else { (tiles, BLOCK) };
-    let device_launch = DeviceLaunch::one(encode, blocks, threads);
-    let device_launch =
-        device_launch.then("lorenzo_quant_places", 1, 1024).then(lists, tiles.min(BLOCKS), BLOCK);
+    let device_launch = DeviceLaunch::one(encode, tiles, BLOCK).then("lorenzo_quant_places", 1, 1024).then(
+        lists,
+        tiles.min(BLOCKS),
+        BLOCK,
+    );
     // The numbers of outliers and of exact values, of all tiles and of each.
     let device_launch = device_launch.with(TOTALS_BYTES + 2 * TILE_COUNTS_BYTES * tiles.max(1), 0);
     // The last launch computes the entries of both lists from the array.
-    Some(device_launch.with_late(&[2, 3], &[0, 1, 4]))
+    Some(device_launch.with_late(LATE, EARLY))
+}
+
+/// The lists, which the last launch of an encoder computes from the array, and the other outputs.
+const LATE: &[usize] = &[2, 3];
+const EARLY: &[usize] = &[0, 1, 4];
+
+/// Three dimensions: entries are counted by slots, which are parts of bricks.
+fn encode_volume(p: &LorenzoQuantParams) -> DeviceLaunch {
+    let encode = match (p.value, by_planes(p)) {
+        (4, true) => "lorenzo_quant_encode_3d_f32_few",
+        (4, false) => "lorenzo_quant_encode_3d_f32",
+        (_, true) => "lorenzo_quant_encode_3d_f64_few",
+        (_, false) => "lorenzo_quant_encode_3d_f64",
+    };
+    let lists = if p.value == 4 { "lorenzo_quant_lists_3d_f32" } else { "lorenzo_quant_lists_3d_f64" };
+    let ((blocks, threads), slots) = (encoder_blocks(p), slots(p));
+    let adders = slots.div_ceil(SLOTS_OF_BLOCK.into());
+    let device_launch = DeviceLaunch::one(encode, blocks, threads)
+        .then("lorenzo_quant_places_3d", adders, BLOCK)
+        .then(lists, if by_planes(p) { blocks } else { blocks.min(RESIDENT_BLOCKS) }, threads);
+    // The numbers of entries of both kinds: of all slots, of blocks of slots, and of each slot; and those before each slot.
+    device_launch.with(TOTALS_BYTES + 16 * adders + 4 * slots, 8 * slots).with_late(LATE, EARLY)
 }
 
 /// One dimension, with tiles around their means.
@@ -66,11 +92,26 @@ pub(crate) fn counting(shape: &LaunchShape<'_>, symbols: u32) -> Option<DeviceLa
     Some(device_launch)
 }
 
-/// Bricks: 8 planes of 8 rows, of as many columns as a warp has at 16 bytes a lane.
-fn bricks(p: &LorenzoQuantParams) -> u64 {
+/// Bricks in each dimension: 8 planes of 8 rows, of as many columns as a warp has at 16 bytes a lane.
+fn grid(p: &LorenzoQuantParams) -> [u64; 3] {
     let [nx, ny, nz] = p.dims.map(u64::from);
     let width = 32 * 16 / u64::from(p.value.max(1));
-    nx.div_ceil(width) * ny.div_ceil(EDGE.into()) * nz.div_ceil(EDGE.into())
+    [nx.div_ceil(width), ny.div_ceil(EDGE.into()), nz.div_ceil(EDGE.into())]
+}
+
+fn bricks(p: &LorenzoQuantParams) -> u64 {
+    grid(p).iter().product()
+}
+
+/// Slots as in `kernels/lorenzo_quant/slots.cuh`: the parts of bricks whose elements are contiguous in the array.
+fn slots(p: &LorenzoQuantParams) -> u64 {
+    let ([across, down, deep], [_, ny, nz]) = (grid(p), p.dims.map(u64::from));
+    let slots = match (across, down) {
+        (0 | 1, 0 | 1) => across * down * deep,
+        (0 | 1, _) => across * down * nz,
+        _ => across * ny * nz,
+    };
+    slots.next_multiple_of(SLOTS_EACH.into())
 }
 
 fn by_planes(p: &LorenzoQuantParams) -> bool {
@@ -100,17 +141,60 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<LorenzoQuantParams>(shape.params);
     let [nx, ny, nz] = p.dims.map(u64::from);
     let groups = nx.div_ceil(32) * ny.div_ceil(EDGE.into()) * nz.div_ceil(EDGE.into());
+    if p.ndim == 3 && groups <= FEW_GROUPS {
+        return Some(decode_few(&p, groups, shape));
+    }
+    let marked = (p.ndim, p.value) == (3, 4);
     let (decode, blocks) = match (p.ndim, p.value) {
         (1, _) => ("lorenzo_quant_decode_1d", u64::from(p.count).div_ceil(STRIP.into())),
         // A warp has a tile.
         (2, _) => ("lorenzo_quant_decode_2d", (nx.div_ceil(32) * ny.div_ceil(32)).div_ceil(8)),
-        (_, 4) if groups <= FEW_GROUPS => ("lorenzo_quant_decode_3d_f32_few", groups),
         (_, 4) => ("lorenzo_quant_decode_3d_f32", brick_blocks(&p, BLOCK)),
-        _ if groups <= FEW_GROUPS => ("lorenzo_quant_decode_3d_f64_few", groups),
         _ => ("lorenzo_quant_decode_3d_f64", brick_blocks(&p, BLOCK)),
     };
+    if marked {
+        return Some(decode_marked(&p, shape, blocks));
+    }
     let made = DeviceLaunch::one("lorenzo_quant_decode_open", tiles(shape.output(0)).min(BLOCKS), BLOCK);
     Some(finish(made, shape, (decode, blocks)))
+}
+
+/// A small volume, in one launch. The first blocks check the lists.
+fn decode_few(p: &LorenzoQuantParams, groups: u64, shape: &LaunchShape<'_>) -> DeviceLaunch {
+    /// The most blocks that check. With them, all blocks still run at the same time.
+    const CHECKERS: u64 = 16;
+    let checkers = (shape.input(2) / 4).div_ceil(BLOCK.into()).min(CHECKERS);
+    let blocks = checkers + groups.max(1);
+    let entry = match p.value {
+        4 => "lorenzo_quant_decode_3d_f32_few",
+        _ => "lorenzo_quant_decode_3d_f64_few",
+    };
+    DeviceLaunch::default().then_tagged(entry, blocks, BLOCK, checkers as u32).with(8, 0)
+}
+
+/// Large volumes of f32: outliers are marked.
+fn decode_marked(p: &LorenzoQuantParams, shape: &LaunchShape<'_>, blocks: u64) -> DeviceLaunch {
+    let listed = listed_blocks(shape);
+    DeviceLaunch::one("lorenzo_quant_decode_open_marks", tiles(shape.output(0)).min(RESIDENT_BLOCKS), BLOCK)
+        .then("lorenzo_quant_decode_lists_marks", listed, BLOCK)
+        .then("lorenzo_quant_decode_3d_f32", blocks, BLOCK)
+        .then("lorenzo_quant_decode_marked", blocks.min(RESIDENT_BLOCKS / 2), BLOCK)
+        .then("lorenzo_quant_decode_exact", listed, BLOCK)
+        .with(MIXED_BYTES, marks(p))
+}
+
+/// The check that indices of outliers and of exact values ascend.
+const MIXED_BYTES: u64 = 8;
+
+/// Blocks that go over the entries of the lists.
+fn listed_blocks(shape: &LaunchShape<'_>) -> u64 {
+    (shape.input(2) / 4).div_ceil(BLOCK.into()).min(BLOCKS)
+}
+
+/// Bytes of the marks of outliers, as in `kernels/lorenzo_quant/marks.cuh`.
+fn marks(p: &LorenzoQuantParams) -> u64 {
+    let ([across, down, deep], [nx, _, nz]) = (grid(p), p.dims.map(u64::from));
+    ((nx * down * nz).next_multiple_of(4) + across * down * deep).next_multiple_of(16)
 }
 
 /// One dimension, with tiles around their means: the header is checked first.
@@ -118,7 +202,8 @@ pub(super) fn decode_centered(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<LorenzoQuantParams>(shape.params);
     let made = DeviceLaunch::one("lorenzo_quant_check_centered", 1, 32);
     let made = made.then("lorenzo_quant_decode_open", tiles(shape.output(0)).min(BLOCKS), BLOCK);
-    Some(finish(made, shape, ("lorenzo_quant_decode_centered", u64::from(p.count).div_ceil(STRIP.into()))))
+    let blocks = u64::from(p.count).div_ceil(STRIP.into());
+    Some(finish(made, shape, ("lorenzo_quant_decode_centered", blocks)))
 }
 
 /// The steps after the check of the lists: the outliers, sums, and the exact values.
@@ -127,13 +212,12 @@ fn finish(
     shape: &LaunchShape<'_>,
     (decode, blocks): (&'static str, u64),
 ) -> DeviceLaunch {
-    let listed = (shape.input(2) / 4).div_ceil(BLOCK.into()).min(BLOCKS);
+    let listed = listed_blocks(shape);
     let device_launch = device_launch
         .then("lorenzo_quant_decode_lists", listed, BLOCK)
         .then(decode, blocks, BLOCK)
         .then("lorenzo_quant_decode_exact", listed, BLOCK);
-    // The check that indices of outliers and of exact values ascend.
-    device_launch.with(8, 0)
+    device_launch.with(MIXED_BYTES, 0)
 }
 
 /// True if `fused_fz_decode` accepts fields of these parameters: zigzag codes of u16 from f32 whose tiles are

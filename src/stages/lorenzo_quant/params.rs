@@ -18,6 +18,9 @@ pub const CENTERED: u32 = 16;
 /// Length of a tile of one dimension, and edge of a tile of three.
 pub const STRIP: u32 = 1024;
 pub const EDGE: u32 = 8;
+/// Slots of bricks are a multiple of this, and slots that a block of `lorenzo_quant_places_3d` adds up.
+pub const SLOTS_EACH: u32 = 4;
+pub const SLOTS_OF_BLOCK: u32 = 2048;
 /// Threads of a block of all kernels but `lorenzo_quant_places`. The mean of a tile is summed in as
 /// many lanes.
 pub const BLOCK: u32 = 256;
