@@ -183,7 +183,7 @@ pub fn preset(name: &str, dtype: DType) -> Result<Pipeline> {
 /// As [`Pipeline::from_toml`].
 pub(crate) fn parsed(toml: &'static str) -> Result<Pipeline> {
     static KNOWN: Mutex<Vec<(&str, Pipeline)>> = Mutex::new(Vec::new());
-    // Nobody waits: a child may have been forked while another thread of its parent had the lock.
+    // No thread waits: a child may have been forked while another thread of its parent had the lock.
     let Ok(mut known) = KNOWN.try_lock() else { return Pipeline::from_toml(toml) };
     // Equal texts are one object, and comparing texts takes longer.
     if let Some((_, pipeline)) = known.iter().find(|(text, _)| std::ptr::eq(*text, toml)) {
