@@ -32,17 +32,6 @@ template <class T> struct ListEnds {
   Entries* shared;  // of this warp
   uint64_t outliers, exact;
 
-  // The entries of a row from element `i` on: differences `d` and values `v` with flags.
-  FZ_DEV void add(const T (&d)[N], const T (&v)[N], uint32_t out, uint32_t kept, uint64_t i) {
-    if (!__any_sync(ALL, (out | kept) != 0)) return;
-    T canonical_d[N];
-#pragma unroll
-    for (int k = 0; k < N; k++) canonical_d[k] = canonical(d[k]);
-    outliers += put(canonical_d, out, (uint32_t)i, outliers);
-    if (__any_sync(ALL, kept != 0)) exact += put(v, kept, (uint32_t)i, exact);
-  }
-
-private:
   // The values with flags to the places from entry `first` on; returns their number.
   FZ_DEV uint32_t put(const T (&v)[N], uint32_t flags, uint32_t i, uint64_t first) const {
     const Ranks<N> ranks(flags);
@@ -54,6 +43,7 @@ private:
         shared->indices[j++] = i + k;
       }
     __syncwarp();
+#pragma unroll 1
     for (uint32_t e = threadIdx.x & 31; e < ranks.all; e += 32) {
       store<Bits>(errors + (first + e) * sizeof(T), shared->values[e]);
       store<uint32_t>(indices + (first + e) * 4, shared->indices[e]);
@@ -62,6 +52,31 @@ private:
     return ranks.all;
   }
 };
+
+// The code of a plane is unrolled, because the plane before is kept in registers. What few rows need is long, and so a separate
+// function, to which data is passed as values: a plane must not take more instructions than a multiprocessor keeps.
+template <class T> using Piece = Row<T, 16 / sizeof(T)>;
+
+// The entries of a row from element `i` on: differences with the lower flags, and values with the flags above them. Returns the number
+// of outliers, and above 16 bits that of exact values.
+template <class T> __device__ __attribute__((noinline)) uint32_t put_row(const ListEnds<T> ends, const Piece<T> differences, const Piece<T> values, uint32_t flags, uint32_t i) {
+  constexpr int N = ListEnds<T>::N;
+  T d[N];
+#pragma unroll
+  for (int k = 0; k < N; k++) d[k] = canonical(differences.e[k]);
+  const uint32_t kept = flags >> N, outliers = ends.put(d, flags & ((1u << N) - 1), i, ends.outliers);
+  return __any_sync(ALL, kept != 0) ? outliers | ends.put(values.e, kept, i, ends.exact) << 16 : outliers;
+}
+template <class T> struct Found {
+  Piece<T> multiples;
+  uint32_t exact;
+};
+// As row_of.
+template <class T> __device__ __attribute__((noinline)) Found<T> find_row(const Multiples<T> m, const Piece<T> values, uint32_t have, bool starts) {
+  Found<T> found;
+  found.exact = row_of(m, values.e, found.multiples.e, have, starts);
+  return found;
+}
 
 template <class T> struct Lister {
   static constexpr int N = 16 / sizeof(T);
@@ -88,8 +103,8 @@ template <class T> struct Lister {
     }
     return __reduce_or_sync(ALL, found);
   }
-  // The entries of the planes `wanted`.
-  FZ_DEV void list(uint32_t wanted) {
+  // The entries of the planes `wanted`. Without a branch for each row, the loads of a plane do not wait for each other.
+  template <bool PIECES> FZ_DEV void list(uint32_t wanted) {
     const uint32_t rows = b.rows(), of_brick = slots_of(b);
     const bool starts = b.starts();
     T behind[SIDE][N] = {};
@@ -98,31 +113,39 @@ template <class T> struct Lister {
       // Differences need the plane before too.
       if (!(wanted >> z & 3)) continue;
       const bool own = wanted >> z & 1;
-      T above[N] = {}, v[SIDE][N];
+      T above[N] = {};
+      Piece<T> v[SIDE];
       const uint2 before = own ? before_row(z, threadIdx.x & (SIDE - 1)) : make_uint2(0, 0);
-#pragma unroll
-      for (int r = 0; r < SIDE; r++) values.load(v[r], b.at(z, r), r < (int)rows ? b.have : 0);
 #pragma unroll
       for (int r = 0; r < SIDE; r++) {
         const uint32_t have = r < (int)rows ? b.have : 0;
-        T q[N];
-        bool good = true;
-        uint32_t exact = 0;
+        if (PIECES) v[r].load_whole(values.src + b.at(z, r) * sizeof(T), have > 0);
+        else values.load(v[r].e, b.at(z, r), have);
+      }
 #pragma unroll
-        for (int k = 0; k < N; k++) q[k] = multiples.of(v[r][k], good);
-        if (!__all_sync(ALL, good)) exact = row_of(m, v[r], q, have, starts);
-        differences<T>(q, behind[r], above, z, r, starts);
+      for (int r = 0; r < SIDE; r++) {
+        const uint32_t have = r < (int)rows ? b.have : 0;
+        Found<T> q;
+        bool good = true;
+        q.exact = 0;
+#pragma unroll
+        for (int k = 0; k < N; k++) q.multiples.e[k] = multiples.of(v[r].e[k], good);
+        if (!__all_sync(ALL, good)) q = find_row(m, v[r], have, starts);
+        differences<T>(q.multiples.e, behind[r], above, z, r, starts);
         if (!own || r >= (int)rows) continue;
         // The next entries are the first ones of a slot.
         if (of_brick == SIDE * SIDE || (r == 0 && (of_brick == SIDE || z == 0))) {
           ends.outliers = __shfl_sync(ALL, before.x, r);
           ends.exact = outliers + __shfl_sync(ALL, before.y, r);
         }
-        uint32_t out = 0;
+        uint32_t flags = q.exact << N;
 #pragma unroll
         for (int k = 0; k < N; k++)
-          if (k < (int)have && !(Real<T>::abs(q[k]) < radius)) out |= 1u << k;
-        ends.add(q, v[r], out, exact, b.at(z, r));
+          if (k < (int)have && !(Real<T>::abs(q.multiples.e[k]) < radius)) flags |= 1u << k;
+        if (!__any_sync(ALL, flags != 0)) continue;
+        const uint32_t made = put_row(ends, q.multiples, v[r], flags, (uint32_t)b.at(z, r));
+        ends.outliers += made & 0xffff;
+        ends.exact += made >> 16;
       }
     }
   }
@@ -143,7 +166,8 @@ template <class T> FZ_DEV void list_bricks(const Args& a, const LorenzoQuantPara
     // A slot with several planes is for one warp.
     if (each > 1 && slots_of(b) > 1) wanted &= 1u << i % each;
     else if (i % each) wanted = 0;
-    lister.list(wanted);
+    if (lister.values.pieces) lister.template list<true>(wanted);
+    else lister.template list<false>(wanted);
   }
 }
 }  // namespace lorenzo_quant
