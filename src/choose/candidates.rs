@@ -7,7 +7,7 @@ use crate::base::dtype::DType;
 use crate::base::error::Result;
 use crate::base::param::Args;
 use crate::pipeline::Pipeline;
-use crate::pipeline::presets::{parsed, preset_within};
+use crate::pipeline::presets::preset_within;
 use crate::stages::lattice::FoundLattice;
 
 /// A pipeline with its name.
@@ -32,8 +32,8 @@ impl Candidate {
     }
 
     /// Whole numbers in place of values, coded by a preset with a bound below one half.
-    fn on_lattice(preset: &'static str, toml: &'static str, lattice: &FoundLattice) -> Result<Candidate> {
-        let mut pipeline = parsed(toml)?;
+    fn on_lattice(preset: &'static str, toml: &str, lattice: &FoundLattice) -> Result<Candidate> {
+        let mut pipeline = Pipeline::from_toml(toml)?;
         pipeline.set_everywhere("formula", |args| lattice.apply(args))?;
         Ok(Candidate { preset, pipeline, mode: "lossless", axes: 0, bound: 0.0 })
     }

@@ -5,9 +5,7 @@ use crate::base::dtype::DType;
 use crate::base::environment::in_default_environment;
 use crate::base::error::{Error, Result};
 use crate::base::nearest::meant;
-use crate::base::reserve::ReserveAllocator;
 use crate::pipeline::Pipeline;
-use std::sync::Mutex;
 
 /// A named pipeline.
 pub struct Preset {
@@ -173,30 +171,8 @@ pub fn preset(name: &str, dtype: DType) -> Result<Pipeline> {
                 known: format!("{}; for comparisons {}", listed.join(", "), others.join(", ")),
             }
         })?;
-        parsed(preset.toml(dtype)?)
+        Pipeline::from_toml(preset.toml(dtype)?)
     })
-}
-
-/// The pipeline of a text that is compiled in. A process parses each text once.
-///
-/// # Errors
-/// As [`Pipeline::from_toml`].
-pub(crate) fn parsed(toml: &'static str) -> Result<Pipeline> {
-    static KNOWN: Mutex<Vec<(&str, Pipeline)>> = Mutex::new(Vec::new());
-    // No thread waits: a child may have been forked while another thread of its parent had the lock.
-    let Ok(mut known) = KNOWN.try_lock() else { return Pipeline::from_toml(toml) };
-    // Equal texts are one object, and comparing texts takes longer.
-    if let Some((_, pipeline)) = known.iter().find(|(text, _)| std::ptr::eq(*text, toml)) {
-        return Ok(pipeline.clone());
-    }
-    let served = ReserveAllocator::served();
-    let pipeline = Pipeline::from_toml(toml)?;
-    let kept = pipeline.clone();
-    // What may have memory of the reserve is not kept.
-    if known.try_reserve(1).is_ok() && ReserveAllocator::served() == served {
-        known.push((toml, kept));
-    }
-    Ok(pipeline)
 }
 
 /// The preset of this name with a bound: a mode by its name and the error bound, or `lossless` and 0 for a preset that loses nothing.
