@@ -15,7 +15,7 @@ template <class C> FZ_DEV void mark_entries(const Args& a, const LorenzoQuantPar
     const uint32_t x = i % marks.nx, row = i / marks.nx, y = row % marks.ny, z = row / marks.ny;
     uint8_t* to = dst + (uint64_t)i * 4;
     float before = difference_of<C, float>(code, zigzag);
-    // Nothing waits for a mark whose previous state does not matter.
+    // Without its result, no thread waits for the atomic operation.
     if (in_turn) before = marks.set(x, y, z) ? load<float>(to) : before;  // seed: mark-again
     else marks.set(x, y, z);
     const float d = error + before;

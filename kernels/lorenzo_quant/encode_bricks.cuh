@@ -209,7 +209,7 @@ template <class T, int N> FZ_DEV uint32_t outliers_of(T (&d)[N], T radius, uint3
     }
   return flags & ((1u << have) - 1);
 }
-// What a warp has done of a brick.
+// The counts of a warp, and the number of the first planes of its brick that are encoded.
 struct Progress {
   Tally tally;
   uint32_t planes;

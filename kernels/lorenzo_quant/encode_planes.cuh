@@ -34,7 +34,7 @@ template <class T> struct NearMultiples {
   }
 };
 
-// What is known of a plane: it is coded; the multiples of some values are open; some differences have no code.
+// The result for a plane. OPEN: some values have no multiple yet. WIDE: some differences have no code.
 enum class Plane { CODED, OPEN, WIDE };
 
 // As encode_plain, of one plane.
